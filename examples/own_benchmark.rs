@@ -3,7 +3,7 @@
 
 use rusty_stack_bench::custom::{self, Benchmark};
 
-/// As a file in `benches/` has it.
+/// Written as in a file in `benches/`.
 pub fn main() -> std::process::ExitCode {
     let sum = Benchmark::new("sum", "the sum of n numbers")
         .axis("n", ["1000", "100000"])

@@ -104,8 +104,8 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What is measured in addition to the time, or instead of it, of this program's benchmarks or in a
-/// bisection.
+/// Metric that is measured in addition to the time of this program's benchmarks, or instead of the
+/// time in a bisection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
     /// Instructions per iteration; Valgrind counts them for other projects
@@ -246,7 +246,7 @@ pub enum Verb {
     Benchmark(String, MeasureArgs),
 }
 
-/// Where things are kept.
+/// Paths of the project's files and directories.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Places {
     /// Set the results directory [default: benchmark_results]
@@ -274,7 +274,7 @@ impl Places {
     }
 }
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Debug, Clone, Default, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag.
 pub struct MeasureArgs {
@@ -332,7 +332,7 @@ pub struct MeasureArgs {
     /// Choose the format of the log [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = log_format())]
     pub log_format: Option<LogFormat>,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -385,7 +385,7 @@ pub struct RunArgs {
     /// Models that are not in the catalogue, from the subcommand `models`
     #[arg(skip)]
     pub models: Option<Vec<ModelRow>>,
-    /// How to measure
+    /// Measurement options
     #[command(flatten)]
     pub measure: MeasureArgs,
 }
@@ -442,7 +442,7 @@ pub struct CompareArgs {
     /// Exit with the codes of `gate`
     #[arg(long)]
     pub check: bool,
-    /// How to compare
+    /// Comparison options
     #[command(flatten)]
     pub judge: JudgeArgs,
 }
@@ -459,7 +459,7 @@ pub struct HealthArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -491,7 +491,7 @@ pub struct ExportArgs {
     /// Write at most N series of single cases as openmetrics [default: 5000]
     #[arg(long, value_name = "N")]
     pub max_series: Option<usize>,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -514,7 +514,7 @@ pub struct ReportArgs {
     /// Draw simulated results, too, marked as such
     #[arg(long)]
     pub simulated: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -8,8 +8,8 @@ use rsb_report::{Color, Style, clean};
 use rsb_store::address::without_passwords;
 
 /// Writes `text` to standard error, without passwords of addresses and characters that move the
-/// cursor, and wrapped on a terminal. Only the first line starts at the margin, so that nothing
-/// quoted looks like a message of its own.
+/// cursor, and wrapped on a terminal. Only the first line starts at the margin, so that quoted text
+/// cannot look like a separate message.
 ///
 /// A failure to write, as on a full disk, is ignored.
 pub fn say(text: &str) {

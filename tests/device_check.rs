@@ -1,8 +1,8 @@
 //! Runs `examples/device_check.rs` without a GPU: on the fake GPU as ROCm and as CUDA, on PoCL, and
 //! on lavapipe.
 //!
-//! A separate program, because the check starts itself to list devices: if a variable is set, this
-//! program is the example.
+//! This is a separate test program, because the check starts its own executable to list devices.
+//! With an environment variable, this program runs the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -22,7 +22,7 @@ use common::{Bench, steps};
 /// example.
 const AS_CHECK: &str = "DEVICE_CHECK_AS_EXAMPLE";
 
-/// Returns the output of the check of `backend`, in which nothing may have failed.
+/// Runs the check of `backend`, asserts that nothing failed, and returns its output.
 fn checked(bench: Bench, backend: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let ended = bench.set(AS_CHECK, "1").run_of(&program, &[backend]);
@@ -32,8 +32,8 @@ fn checked(bench: Bench, backend: &str) -> String {
     ended.stdout
 }
 
-/// Checks that each operation of `parts` was done, in a line that also contains the second text,
-/// such as the provider.
+/// Checks that each operation in `parts` has an `ok` line that contains the paired text, such as
+/// the provider.
 fn did(said: &str, parts: &[(&str, &str)]) {
     for (operation, with) in parts {
         let is = |line: &str| line.starts_with(&format!("ok {operation}")) && line.contains(with);

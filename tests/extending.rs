@@ -1,8 +1,8 @@
-//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and the reports
-//! of mistakes.
+//! Follows docs/extending.md from nothing to a verdict, with a command and with a closure, and
+//! tests the messages about mistakes.
 //!
-//! A separate program, because a user's bench target is one: if a variable is set, this program is
-//! the example.
+//! This is a separate test program, because a user's bench target is one. With an environment
+//! variable, this program runs the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -16,7 +16,7 @@ use common::{Bench, ProgramOutput, says, steps};
 
 /// Environment variable that turns this program and its workers into the bench target of the guide.
 const AS_BENCH: &str = "EXTENDING_AS_BENCH";
-/// Few processes, with few samples each.
+/// Arguments for few processes with few samples each.
 const FEW: [&str; 4] = ["--replicates", "3", "--runs", "10"];
 
 /// Returns the first block of the guide in `language` that contains `part`.
@@ -74,7 +74,7 @@ fn a_closure() {
     );
     let bench = Bench::new().set(AS_BENCH, "1");
     let program = std::env::current_exe().unwrap();
-    // With the arguments that cargo passes.
+    // Run the example with the arguments that cargo passes.
     let as_bench =
         |bench: &Bench, words: &[&str]| bench.run_of(&program, &[words, &["--bench"]].concat());
     let criterion = as_bench(&bench, &["--list"]).expect(0).stdout;

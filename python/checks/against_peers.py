@@ -9,8 +9,8 @@
 - `loop`: graphs in ONNX Runtime against a plain loop with bound inputs and outputs, in a separate
   program.
 
-All use the same library, model, inputs, precision and threads. Ratios are ours over theirs; each
-must be within 5 % of 1. The machine must be idle: other load would affect one side of a pair.
+All use the same library, model, inputs, precision and threads. Ratios are ours over theirs; each must be within 5 %
+of 1. The machine must be idle, because other load may affect only one side.
 """
 
 import functools
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import tomllib
 
-# One thread on both sides: synchronized threads are delayed by any other load.
+# Both sides use one thread, because other load on the machine delays synchronized threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy
@@ -34,17 +34,17 @@ import torch
 from rusty_stack_bench.workloads import core, models, onnx_graphs, onnxruntime, pytorch
 
 ROUNDS = 5
-# Turns of each side per round. They are short, so that other load affects both sides.
+# Number of turns of each side per round. Turns are short, so that other load affects both sides.
 TURNS = 15
 TURN_NS = 1e8
 LIMIT_PERCENT = 5.0
 CATALOGUE = Path(__file__).parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 OPENVINO_MODEL = "bert-tiny"
-# Argument that makes this program our side of `benchmark_app`.
+# Argument with which this program runs our side of the `benchmark_app` comparison.
 OURS = "openvino-alone"
-# glibc's allocator requests large pages, on both sides. Otherwise an inference takes up to a tenth
-# longer with small pages, and the number of large pages is random and depends on whether the
-# process has loaded PyTorch.
+# Makes glibc's allocator request large pages on both sides. With small pages an inference takes up
+# to a tenth longer, and how many pages are large otherwise varies at random and depends on whether
+# the process has loaded PyTorch.
 LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 NETWORKS = {"batch_size": "1", "num_layers": "2", "width": "256", "sequence_length": "128", "dtype": "f32"}
 
@@ -78,13 +78,13 @@ for line in sys.stdin:
 
 
 def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
-    """Returns by how many percent the median ratio of the two sides differs from 1.
+    """Returns how far the median ratio of both sides is from 1, in percent.
 
     Args:
-        name: what is compared, for the output.
-        ours: returns nanoseconds per iteration of our side.
-        theirs: returns those of the other side.
-        turns: turns of each side per round; the first side alternates.
+        name: label of the comparison in the output.
+        ours: measures our side; returns nanoseconds per iteration.
+        theirs: measures the other side in the same unit.
+        turns: measurements of each side per round; the sides alternate in going first.
     """
     ratios = []
     ours(), theirs()
@@ -102,12 +102,12 @@ def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
 
 
 def in_turn(work: core.Work) -> int:
-    """Returns the iterations per turn."""
+    """Returns the number of iterations in one turn of our side."""
     return max(1, round(TURN_NS / core.fastest(work, 5)))
 
 
 def sampled(work: core.Work):
-    """Returns a function that measures our side, in nanoseconds per iteration."""
+    """Returns a function that measures `work` and returns nanoseconds per iteration."""
     iters = in_turn(work)
     return lambda: work.sample(iters) / iters
 
@@ -149,7 +149,8 @@ def benchmark_app() -> list[float]:
     openvino.convert_model = lambda *given, **more: seen.setdefault("graph", convert(*given, **more))
     model_openvino._wanted_tensors = lambda *given: seen.setdefault("tensors", wanted(*given))
     work = models.forward(case)
-    # Each turn starts a process per side, which takes time: fewer and longer turns than for the other tools.
+    # Each turn starts one process per side, which takes time, so turns are fewer and
+    # longer than for the other tools.
     iters, turns = 8 * in_turn(work), TURNS // 3
     with tempfile.TemporaryDirectory(prefix="rsb-peers-") as directory:
         graph, files = os.path.join(directory, "graph.xml"), []
@@ -161,7 +162,7 @@ def benchmark_app() -> list[float]:
         settings = os.path.join(directory, "settings.json")
         one_thread = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
         Path(settings).write_text(json.dumps({"CPU": one_thread}), encoding="utf-8")
-        # With -api sync its hint is latency, like ours.
+        # `-api sync` selects the latency hint, which our side also uses.
         command = [program, "-m", graph, "-i", ",".join(files), "-d", "CPU", "-api", "sync", "-load_config", settings]
         command += ["-niter", str(iters)]
 
@@ -175,7 +176,7 @@ def benchmark_app() -> list[float]:
 
 
 def openvino_alone(iters: int):
-    """Runs our side of `benchmark_app` in its own process; prints the median of single inferences."""
+    """Runs our side of the `benchmark_app` comparison in its own process; prints the median time of an inference."""
     case = catalogued(OPENVINO_MODEL, runtime="openvino")
     models.check(case)
     work = models.forward(case)

@@ -17,7 +17,7 @@ from rusty_stack_bench.workloads import core, serving
 from rusty_stack_bench.workloads import vllm as workload
 
 # One thread by default: on a machine with other load, synchronized threads are delayed, and a batch
-# of one side may take twice as long as the next.
+# of one side may take twice as long as the next batch of the other side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 PAIRS = int(os.environ.get("PAIRS", "31"))
 LIMIT_PERCENT = 5.0
@@ -26,7 +26,7 @@ PARAMS |= {"prefix_cache": "off", "shared_prefix": "0"}
 
 
 class _Quiet:
-    """The engine without its progress bar, which our workload does not show either."""
+    """Wraps vLLM's engine to run without the progress bar, because our workload shows none either."""
 
     def __init__(self, engine):
         self._engine = engine
@@ -40,7 +40,7 @@ class _Quiet:
 
 
 def throughput() -> float:
-    """Returns the difference of the medians in percent."""
+    """Compares the time of a batch; returns the difference of the medians in percent."""
     from vllm.benchmarks.datasets import SampleRequest
     from vllm.benchmarks.throughput import _run_vllm_requests
 
@@ -80,7 +80,7 @@ def throughput() -> float:
 
 
 def summed_up() -> float:
-    """Returns the largest difference in percent of any statistic of the same requests."""
+    """Compares the serving statistics of the same requests; returns the largest difference in percent."""
     from vllm.benchmarks.lib.endpoint_request_func import RequestFuncOutput
     from vllm.benchmarks.serve import calculate_metrics
 

@@ -2,10 +2,10 @@
 
     python3 python/checks/overhead.py target/release/rsb-python-worker path/of/environment/bin/python3
 
-Interleaved, a bare process is measured that only spins for the same time and answers: its overhead
-is that of the machine's pipe and of waking two processes. The difference is the worker's own
-overhead. The check is on the total overhead of the worker: at most 1 % of a sample of 10 ms or
-more. The worker must be a release build, and the machine idle.
+Samples of the worker alternate with samples of a minimal process that only spins for the same time
+and answers. The overhead of the minimal process comes from the pipe and from waking two processes;
+the rest is the worker's own. The check limits the worker's total overhead to 1 % of a sample of
+10 ms or more. The worker must be a release build, and the machine idle.
 """
 
 import json
@@ -40,7 +40,7 @@ while line := os.read(0, 99):
 
 
 class Process:
-    """A process that answers lines, accessed through unbuffered pipes."""
+    """A child process that answers one line per request, over unbuffered pipes."""
 
     def __init__(self, command: list[str], **more: str):
         pipe = subprocess.PIPE
@@ -60,7 +60,7 @@ class Process:
 
 
 class Worker(Process):
-    """The real worker, started as by the program, with a prepared case."""
+    """The real worker, started the way the program starts it, with a prepared case."""
 
     def __init__(self, program: str, python: str):
         ask = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
@@ -77,7 +77,7 @@ class Worker(Process):
         return answer
 
     def sample(self) -> tuple[int, float]:
-        """Takes a sample; returns nanoseconds of wall time and as reported."""
+        """Takes a sample; returns its wall time and its reported time in nanoseconds."""
         answer, wall = self.ask(self._sample)
         return wall, json.loads(answer)["time_ns"]
 
@@ -89,7 +89,7 @@ class Bare(Process):
         super().__init__([sys.executable, "-S", "-c", BARE])
 
     def sample(self) -> tuple[int, float]:
-        """Takes a sample, like that of the worker."""
+        """Takes a sample; returns the same values as the worker's `sample`."""
         answer, wall = self.ask(b"%d\n" % SAMPLE_NS)
         return wall, float(answer)
 
@@ -102,7 +102,8 @@ def told(name: str, seen: list[tuple[int, float]]) -> tuple[float, list[float]]:
     """Prints the overhead.
 
     Returns:
-        Its median share in percent, and its median and 10th percentile in microseconds.
+        The median overhead in percent of the wall time, and a list of its median and 10th percentile in
+        microseconds.
     """
     shares = sorted((wall - worked) / wall * 100 for wall, worked in seen)
     beside = sorted((wall - worked) / 1e3 for wall, worked in seen)

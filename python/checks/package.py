@@ -1,4 +1,4 @@
-"""Checks the installed package, from a function to a verdict. Run it with the interpreter of its environment.
+"""Checks the installed package, from measuring a function to a verdict. Run it with the interpreter of its environment.
 
     python3 python/checks/package.py
 """
@@ -62,7 +62,7 @@ def refused(told: str, function, *arguments) -> None:
 
 
 def follow_the_guide(directory: str) -> None:
-    """Runs the Python example of docs/extending.md, and reads what it stored."""
+    """Runs the Python example of docs/extending.md, and checks the runs that it stored."""
     guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "extending.md")
     with open(guide, encoding="utf-8") as file:
         listing = file.read().partition("```python\n")[2].partition("```")[0]
@@ -88,7 +88,7 @@ def follow_the_guide(directory: str) -> None:
 
 
 def follow_settings(mine: str) -> None:
-    """Checks settings for functions: no stored samples, and a comparison or why there is none."""
+    """Checks that runner settings apply to functions: no samples are stored, and the log explains a missing comparison."""
     with tempfile.TemporaryDirectory() as directory:
         told: list[str] = []
         config = BenchmarkRunnerConfig(output_dir=directory, save_raw_results=False, compare_with_baseline=True, verbose=True)
@@ -144,7 +144,7 @@ def read_sensors() -> None:
 
 
 def read_architectures() -> None:
-    """Checks what is known about GPUs that are not here."""
+    """Checks the capabilities of GPUs that are not present."""
     assert "f16" in detect_tensor_cores(architecture="gfx942").supported_dtypes
     assert detect_tensor_cores("AMD Instinct MI300X OAM").architecture == "gfx942"
     assert detect_tensor_cores("NVIDIA GeForce RTX 4090").architecture == "sm_89"
@@ -183,7 +183,7 @@ def read_figures() -> None:
 
 
 def draw_every_kind() -> None:
-    """Checks the size, a text and the picture of each kind of chart."""
+    """Checks the size, a text and the SVG of each kind of chart."""
     charts, speedups, memory = ASCIIChartGenerator(), SpeedupChartGenerator(), MemoryPatternVisualizer()
     drawn = [
         (charts.generate_stacked_bar_chart({"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0}}, "stacked", "MB"), "3.00 MB"),
@@ -210,7 +210,7 @@ def draw_every_kind() -> None:
 
 
 def follow_the_specification(result: Result) -> None:
-    """Checks the classes of the specification on runs that only differ in their times."""
+    """Checks the public classes on runs that differ only in their times."""
     history = [[dataclasses.replace(result, timestamp=f"2026-01-{day:02}T00:00:00Z")] for day in range(1, 13)]
     slow = dataclasses.replace(slowed(result, 3.0), timestamp="2026-01-13T00:00:00Z")
     with tempfile.TemporaryDirectory() as directory:
@@ -269,7 +269,7 @@ def read_history(directory: str, slow: Result) -> None:
 
 
 def show_components(directory: str, run: dict) -> None:
-    """Checks the status of components and the panel of an installer."""
+    """Checks the status of components and the performance panel for installers."""
     runner = BenchmarkRunner(BenchmarkRunnerConfig(output_dir=directory))
     integration = ComponentBenchmarkIntegration(runner, ResultsPersistence(directory))
     assert integration.get_component_benchmark_status("pytorch").status.value == "passed"
@@ -284,7 +284,7 @@ def show_components(directory: str, run: dict) -> None:
 
 
 def follow_the_configuration(path: str) -> None:
-    """Checks that settings are read as they were written."""
+    """Checks that a configuration is read back as it was written."""
     config = GlobalBenchmarkConfig(generate_html_reports=True)
     config.components["pytorch"] = ComponentBenchmarkConfig(num_runs=20, thresholds={"tflops": 0.5})
     BenchmarkConfigLoader(path).save_config(config)
@@ -297,7 +297,7 @@ def follow_the_configuration(path: str) -> None:
 
 def main() -> int:
     """Runs all checks; returns 0, or raises AssertionError."""
-    # One thread, so that other load disturbs less.
+    # One thread, because other load disturbs it less.
     os.environ["OMP_NUM_THREADS"] = "1"
     settings = Settings(replicates=5, runs=10)
     sizes = [(64, 64, 64), (128, 128, 128)]

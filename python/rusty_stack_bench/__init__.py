@@ -1,4 +1,4 @@
-"""Benchmarks of ML frameworks: measured, verified, stored and gated as by `rusty-stack-bench`.
+"""Benchmarks of ML frameworks: measured, verified, stored and gated like those of `rusty-stack-bench`.
 
     from rusty_stack_bench import benchmark_matmul, gate, store
 

@@ -28,18 +28,18 @@ ALERT_PERCENT = 10.0
 class BenchmarkComparator:
     """Compares a run with a baseline.
 
-    A run is its file, its id, the dictionary that `run_suite` returned, or results; several runs of one
-    side are replicates of each other.
+    Pass a run as its file, its id, the dictionary that `run_suite` returned, or results. Several runs of
+    one side are replicates of each other.
 
     Args:
-        baseline_run: the run to compare with, or several. Also the name of a saved baseline.
-        current_run: the run to judge, or several.
-        config: thresholds and what is compared, or a dictionary with the same fields.
-        results_dir: the results directory in which ids of runs are searched.
+        baseline_run: the run or runs to compare with, or the name of a saved baseline.
+        current_run: the run or runs to judge.
+        config: thresholds and selection of metrics, or a dictionary with the same fields.
+        results_dir: the results directory in which run ids are looked up.
 
     Raises:
         TypeError: if a side is not a run.
-        ValueError: if `config` has another key, a side cannot be read as a run, or the policy is
+        ValueError: if `config` has an unknown key, a side cannot be read as a run, or the policy is
             invalid.
     """
 
@@ -84,7 +84,7 @@ class BenchmarkComparator:
         return [_crossed(known[row["metric"]], row) for row in rows if row["id"] == ids[1][0] and row["metric"] in known]
 
     def _matching(self, key: str) -> list[str]:
-        """Returns the ids of the cases of both sides that are called `key`, or contain it."""
+        """Returns the ids of the cases of both sides that equal `key` or, if none does, contain it."""
         rows = self._found["metrics"] + self._found["comparison"]["comparisons"]
         ids: list[str] = list(dict.fromkeys(row["id"] for row in rows))
         found = [key] if key in ids else [one for one in ids if key in one]
@@ -105,7 +105,7 @@ class BenchmarkComparator:
             `difference_percent` and `speedup`, above 1 for an improvement.
 
         Raises:
-            ValueError: if no case matches, or different cases are not one on each side.
+            ValueError: if no case matches, or the two keys do not each select exactly one case.
         """
         return self._rows("throughput", baseline_key, current_key)
 
@@ -117,7 +117,7 @@ class BenchmarkComparator:
             current_key: the same for the run to judge, to compare different cases.
 
         Raises:
-            ValueError: if no case matches, or different cases are not one on each side.
+            ValueError: if no case matches, or the two keys do not each select exactly one case.
         """
         return self._rows("latency", baseline_key, current_key)
 
@@ -129,7 +129,7 @@ class BenchmarkComparator:
             current_key: the same for the run to judge, to compare different cases.
 
         Raises:
-            ValueError: if no case matches, or different cases are not one on each side.
+            ValueError: if no case matches, or the two keys do not each select exactly one case.
         """
         return self._rows("memory", baseline_key, current_key)
 
@@ -141,7 +141,7 @@ class BenchmarkComparator:
             current_key: the same for the run to judge, to compare different cases.
 
         Raises:
-            ValueError: if no case matches, or different cases are not one on each side.
+            ValueError: if no case matches, or the two keys do not each select exactly one case.
         """
         return self._rows("scalability", baseline_key, current_key)
 
@@ -201,13 +201,12 @@ class BenchmarkComparator:
         current_values: Sequence[float] | None = None,
         threshold_percent: float = 5.0,
     ) -> bool:
-        """Returns whether the gate judges a case faster or slower, or whether two lists of values differ.
+        """Returns whether the gate judges any selected case faster or slower, or whether two lists of values differ.
 
         Args:
-            baseline_values: the id of a case or a part of it, by default any case counts; or values of the
-                baseline.
-            current_values: values of the run to judge. The lists differ if the Mann-Whitney test says so at
-                95 %, and their means by at least `threshold_percent`.
+            baseline_values: the id of a case or a part of it, by default every case; or values of the baseline.
+            current_values: values of the run to judge. The lists differ if the Mann-Whitney test is significant
+                at 95 % and the means differ by at least `threshold_percent`.
             threshold_percent: for lists, smallest difference of the means in percent.
 
         Raises:
@@ -227,7 +226,7 @@ class BenchmarkComparator:
         return bool(found["is_significant"]) and is_large
 
     def get_overall_status(self) -> str:
-        """Returns `healthy`, `warning` or `critical`."""
+        """Returns the overall status of the comparison: `healthy`, `warning` or `critical`."""
         return self._found["comparison"]["summary"]["overall_status"]
 
     def generate_comparison_report(self, format: str = "markdown") -> str:
@@ -251,8 +250,8 @@ class BenchmarkComparator:
         """Stores the comparison in a results directory, where the program lists it.
 
         Args:
-            db_path: the results directory; its index is the database. A name that ends in `.db` means the
-                directory without the ending: by default `benchmark_results`.
+            db_path: the results directory; its index is the database. A name that ends in `.db` stands
+                for the directory without this ending. The default is `benchmark_results`.
 
         Returns:
             The comparison as stored.
@@ -279,7 +278,7 @@ def results_dir_of(db_path: Path) -> str:
     """Returns the results directory whose index is the database `db_path`.
 
     Args:
-        db_path: the directory; an ending `.db` is not part of its name, and `benchmarks.db` is the index in it.
+        db_path: the directory, its name with the ending `.db`, or the path of the index `benchmarks.db` in it.
     """
     text = str(db_path)
     if os.path.isdir(text):
@@ -290,7 +289,7 @@ def results_dir_of(db_path: Path) -> str:
 
 
 def _crossed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the row of a metric whose sides are two different cases."""
+    """Returns the row of a metric that compares two different cases."""
     first, second = before["baseline_value"], after["current_value"]
     ratio = None if not first or not second else (second / first if after["better"] == "higher" else first / second)
     change = None if not first else 100.0 * (second - first) / first
@@ -302,7 +301,7 @@ class StatisticalAnalyzer:
     """Statistics of lists of numbers.
 
     Args:
-        baseline_data: values before. A number in this place is `confidence`.
+        baseline_data: values before. A number passed here is taken as `confidence`.
         current_data: values after, in the same unit.
         confidence: confidence level, from 0.5 to below 1.
 
@@ -447,15 +446,15 @@ class StatisticalAnalyzer:
     def detect_outliers(self, method: Any = "iqr", threshold: float = 1.5) -> Any:
         """Returns the indices of the outliers.
 
-        `detect_outliers(values)` takes a list, and the rule `mad` with the threshold 3.5.
+        `detect_outliers(values)` checks a single list, by default with the rule `mad` and the threshold 3.5.
 
         Args:
             method: `iqr`, outside the quartiles by more than `threshold` interquartile ranges; or `mad`, further
                 from the median than `threshold` scaled median absolute deviations.
-            threshold: number of these ranges or deviations; 3.5 is usual for `mad`.
+            threshold: number of interquartile ranges or deviations; 3.5 is usual for `mad`.
 
         Returns:
-            The indices in each list, under `baseline` and `current`; those of a list that was passed.
+            The indices in each list, under `baseline` and `current`; only a list of indices if `values` was passed.
 
         Raises:
             ValueError: if there are no values, the rule is unknown, or `threshold` is not above 0.
@@ -475,7 +474,7 @@ def _marked(flags: Sequence[bool]) -> list[int]:
 
 @dataclass(frozen=True)
 class TrendResult:
-    """The line through a series. Values are None if there are too few points, or all are equal.
+    """The line fitted to a series. Values are None if there are too few points, or all are equal.
 
     `slope` is per day, in the unit of the values, and None if the points span less than a day;
     `intercept` is the value of the line at the first point; `direction` is increasing, decreasing or
@@ -494,14 +493,14 @@ class TrendAnalyzer:
     """Trends of values over time, or of stored metrics.
 
     Args:
-        timestamps: the time of each value: `datetime`, RFC 3339, or seconds since 1970. Without values,
-            the results directory whose stored series `analyze` reads.
+        timestamps: the time of each value: `datetime`, RFC 3339, or seconds since 1970. Without `values`,
+            this is the results directory whose stored series `analyze` reads.
         values: the values.
-        better: `higher` or `lower`, if a change can be a regression.
+        better: `higher` or `lower`: which values are better; None if neither.
 
     Raises:
         TypeError: if a time or a value has another type.
-        ValueError: if both lists differ in length, or `better` is another word.
+        ValueError: if both lists differ in length, or `better` is invalid.
     """
 
     def __init__(
@@ -547,7 +546,7 @@ class TrendAnalyzer:
 
         Args:
             points: times (RFC 3339) and values.
-            better: `higher` or `lower`, if a change can be a regression.
+            better: `higher` or `lower`: which values are better; None if neither.
             name: the name of the series.
 
         Returns:
@@ -562,7 +561,7 @@ class TrendAnalyzer:
         return found[0] if found else None
 
     def _trend(self, **settings: Any) -> dict[str, Any]:
-        """Returns the trend of the values that were given."""
+        """Returns the trend of the values passed to the constructor."""
         from . import _native
 
         return json.loads(_native.trend(self._given(), json.dumps(settings)))["series"][0]
@@ -573,7 +572,7 @@ class TrendAnalyzer:
         return _series("series", self._points, self._better)
 
     def analyze_trend(self) -> TrendResult:
-        """Returns the line through the values, and the value expected in 7 days.
+        """Returns the line fitted to the values, and the value expected in 7 days.
 
         Raises:
             ValueError: if there are no values, or a time is invalid.
@@ -590,10 +589,10 @@ class TrendAnalyzer:
         )
 
     def analyze_rolling_average(self, window: int = 5) -> dict[str, list[Any]]:
-        """Returns the mean and the median of each value and those before it.
+        """Returns the rolling mean and median of the values.
 
         Args:
-            window: number of values; at the beginning there are fewer.
+            window: number of values up to and including each one; the first windows are shorter.
 
         Returns:
             `timestamps`, `mean` and `median`, in the order of the values.
@@ -613,8 +612,8 @@ class TrendAnalyzer:
         """Returns the points at which the level changed.
 
         Args:
-            method: `auto`, also called `binary_segmentation`: the best of all segmentations, up to 5000 points;
-                `exact`, `screened` or `off`.
+            method: `exact` for the best of all segmentations, `screened` for a faster approximation, `auto`
+                (or `binary_segmentation`) for `exact` up to 5000 points and else `screened`, or `off`.
             min_size: number of points at a new level, at least 2.
 
         Returns:
@@ -708,7 +707,7 @@ class DegradationDetector:
             case: a substring of case ids; by default all cases count.
 
         Raises:
-            ValueError: if the results directory does not exist, or docs/glossary.md does not have the metric.
+            ValueError: if the results directory does not exist, or docs/glossary.md does not list the metric.
             OSError: if it cannot be read.
         """
         found = times_of(lambda time: self._trends.analyze(time, case)) if metric is None else self._trends.analyze(metric, case)
@@ -721,11 +720,12 @@ class DegradationDetector:
     def detect_degradation(
         self, current_result: Side, thresholds: Mapping[str, float] | None = None
     ) -> list[DegradationAlert]:
-        """Returns the metrics of a run that are worse than in the history, as the trends tell.
+        """Returns alerts for the metrics of a run that are worse than in the stored history.
 
         Args:
             current_result: a run: its file, its dictionary, or results.
-            thresholds: percent by metric, from which a change counts; 10 by default. Twice that is critical.
+            thresholds: smallest change that raises an alert, in percent by metric; by default 10. Twice that is
+                critical.
 
         Returns:
             The alerts. A series of fewer than 5 points raises none.
@@ -756,7 +756,7 @@ class DegradationDetector:
         return alerts
 
     def _one(self, metric: str, case: str | None) -> dict[str, Any]:
-        """Returns the only series of a metric."""
+        """Returns the series of a metric, which must be the only one."""
         from . import _native
 
         found: list[dict[str, Any]] = json.loads(_native.stored_series(self.results_dir, metric, case))
@@ -770,22 +770,22 @@ class DegradationDetector:
     def detect_anomalies(
         self, metric_name: str, current_value: float, z_score_threshold: float = 2.5, *, case: str | None = None
     ) -> list[dict[str, Any]]:
-        """Returns how far a value is from those before it, if it is an anomaly.
+        """Checks whether a value is an anomaly compared with the stored values before it.
 
         Args:
             metric_name: a field of docs/glossary.md.
             current_value: the value, in the unit of the field.
-            z_score_threshold: distance in standard deviations, and in scaled median absolute deviations, from
-                which a value is an anomaly.
+            z_score_threshold: smallest distance of an anomaly, in standard deviations and in scaled median
+                absolute deviations.
             case: the id of a case or a part of it; required if several cases have the metric.
 
         Returns:
-            One entry with `value`, `z_score` and `robust_z_score`, or none. There is none with fewer than 4
-            values before.
+            A list with one entry (`value`, `z_score` and `robust_z_score`) for an anomaly, else an empty list.
+            It is empty if fewer than 4 values are stored.
 
         Raises:
-            TypeError: if a number is not one.
-            ValueError: if no series or several have the metric.
+            TypeError: if a numeric argument is not a number.
+            ValueError: if no series or more than one has the metric.
         """
         from . import _native
 
@@ -811,7 +811,7 @@ class DegradationDetector:
 
         Raises:
             TypeError: if `recent_points` is not an integer.
-            ValueError: if no series or several have the metric, or `recent_points` is smaller than 1.
+            ValueError: if no series or more than one has the metric, or `recent_points` is smaller than 1.
         """
         from . import _native
 
@@ -847,6 +847,6 @@ def _alert(alert: Mapping[str, Any]) -> DegradationAlert:
 
 
 def _next(points: Sequence[Sequence[Any]], value: float) -> tuple[str, float]:
-    """Returns a point after all others."""
+    """Returns a point one second after the last one."""
     last = datetime.fromisoformat(points[-1][0].partition(".")[0].rstrip("Z") + "+00:00")
     return moment(last + timedelta(seconds=1)), value

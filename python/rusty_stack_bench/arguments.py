@@ -1,4 +1,4 @@
-"""Checks of arguments, with messages that list the accepted values."""
+"""Checks arguments; the error messages list the accepted values."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,15 +18,15 @@ Config = TypeVar("Config")
 
 
 def choice(kind: type[Member], value: object, what: str) -> Member:
-    """Returns the member of an enumeration that a value names; `-`, `_` and neither are the same.
+    """Returns the member of an enumeration with the given value; `-` and `_` in it are ignored.
 
     Args:
         kind: the enumeration.
-        value: a member, or the value of one.
-        what: what is chosen, for the message.
+        value: a member, or its value.
+        what: name of the setting, for error messages.
 
     Raises:
-        TypeError: if `value` is neither a member nor a text.
+        TypeError: if `value` is neither a member nor a string.
         ValueError: if no member has this value.
     """
     if isinstance(value, kind):
@@ -81,10 +81,10 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names_of(name: str, values: Iterable[str]) -> list[str]:
-    """Returns several texts.
+    """Returns a list of strings.
 
     Raises:
-        TypeError: if `values` is one text, whose letters would be the texts.
+        TypeError: if `values` is a single string, which would be split into letters.
     """
     if isinstance(values, str):
         raise TypeError(f"{name} is the text {values!r}; pass a list of names")
@@ -92,13 +92,13 @@ def names_of(name: str, values: Iterable[str]) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns the names that are most like `name`, for a message; the first ones if none is."""
+    """Returns the names most similar to `name`, for a message; the first known names if none is similar."""
     every = list(known)
     return ", ".join(difflib.get_close_matches(name, every, 3, 0.4) or every[:3])
 
 
 def config_of(kind: type[Config], given: Config | Mapping[str, Any] | None) -> Config:
-    """Returns a configuration in any form.
+    """Converts `given` to a configuration.
 
     Args:
         kind: the class of the configuration.
@@ -106,7 +106,7 @@ def config_of(kind: type[Config], given: Config | Mapping[str, Any] | None) -> C
 
     Raises:
         TypeError: if `given` is none of these.
-        ValueError: if the dictionary has another key.
+        ValueError: if the dictionary has an unknown key.
     """
     if isinstance(given, kind):
         return given

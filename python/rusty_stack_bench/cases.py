@@ -67,7 +67,7 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("migraphx", "compilation"): _GRAPH,
 }
 
-# Data types, by their name in ids, with other spellings of each.
+# Data types by their name in ids, with alternative spellings of each.
 DTYPES: dict[str, tuple[str, ...]] = {
     "f64": ("float64", "fp64", "double"),
     "f32": ("float32", "fp32", "float"),
@@ -82,8 +82,8 @@ DTYPES: dict[str, tuple[str, ...]] = {
     "i4": ("int4",),
 }
 
-# Values of axes that accept only these words, by axis, or by component, workload and axis if another
-# workload has different words. They are those of the program's own table (workloads.toml).
+# Accepted words of axes. The key is the axis, or component, workload and axis if the words of the
+# workload differ. The words match the program's own table (workloads.toml).
 CHOICES: dict[str, tuple[str, ...]] = {
     "operation": ("forward", "backward"),
     "pytorch/transformer/operation": ("prefill", "decode"),
@@ -108,7 +108,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 # Last stage of ZeRO.
 _LAST_STAGE = 3
 
-# Other spellings of these words.
+# Alternative spellings of the words in `CHOICES`.
 _SPELLINGS = {
     "host_to_device": "cpu_to_gpu",
     "h2d": "cpu_to_gpu",
@@ -122,7 +122,7 @@ _SPELLINGS = {
 # Published models, by their name on huggingface.co, whose shapes are known here; their weights are random.
 PUBLISHED = {"meta-llama/Llama-2-7b-hf": "llama-2-7b", "meta-llama/Meta-Llama-3-8B": "llama-3-8b"}
 
-# Axes that are the sizes of a sample, by network.
+# Axes that give the shape of a sample, by network.
 _INPUTS = {
     "mlp": ("width",),
     "encoder": ("sequence_length", "width"),
@@ -130,7 +130,7 @@ _INPUTS = {
     "convolutional": ("sequence_length",),
 }
 
-# Number of sizes of axes that are a list of sizes.
+# Number of sizes in the value of each axis that takes a list of sizes.
 RANKS = {"shape": 3, "input": 4, "weight": 4, "rows": 2}
 
 # Axes that are integers of at least 1.
@@ -141,7 +141,7 @@ _COUNTS = frozenset(
 
 
 class Case(NamedTuple):
-    """One point of one workload on a device."""
+    """One combination of axis values of a workload, on a device."""
 
     component: str
     workload: str
@@ -161,7 +161,7 @@ class Case(NamedTuple):
         return "/".join(segments)
 
     def request(self) -> dict[str, object]:
-        """Returns the case as a worker's request contains it."""
+        """Returns the case in the format of a worker's request."""
         return {
             "id": self.id,
             "benchmark": self.component,
@@ -182,12 +182,12 @@ def axis_names(component: str, workload: str) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Returns arrays and numbers of NumPy as lists and numbers of Python, other values unchanged."""
+    """Converts NumPy arrays and scalars to Python lists and numbers; returns other values unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def is_integer(value: object) -> bool:
-    """Returns whether a value is one integer, of Python or NumPy."""
+    """Returns whether a value is a single integer, of Python or NumPy."""
     return isinstance(value, numbers.Integral)
 
 
@@ -224,7 +224,7 @@ def word_of(what: str, value: Any, words: Sequence[str]) -> str:
     """Returns the word of `words` that `value` names; `-` and `_` are the same.
 
     Args:
-        what: what the words are, for the message.
+        what: name of the setting, for error messages.
         value: the word, in any spelling.
         words: the accepted words.
 
@@ -243,7 +243,7 @@ def shape_of(what: str, value: Any, rank: int) -> str:
     """Returns sizes joined by `x`.
 
     Args:
-        what: what the sizes are of, for the message.
+        what: name of the setting, for error messages.
         value: the sizes, as a tuple or joined by `x`.
         rank: the number of sizes.
 
@@ -349,8 +349,8 @@ def every(component: str, workload: str, device: str, **values: Any) -> list[Cas
         values: one or several values of each axis; axes with a default may be left out.
 
     Raises:
-        ValueError: if an axis is unknown, one without a default is missing, an axis has no value, or
-            does not accept a value.
+        ValueError: if an axis is unknown, has no value or does not accept a value, or an axis without a
+            default is missing.
     """
     axes = list(_axes(component, workload))
     unknown = set(values) - {name for name, _ in axes}

@@ -11,7 +11,7 @@ from .tables import is_lower_better
 
 # Characters of a sparkline, from low to high.
 BLOCKS = "▁▂▃▄▅▆▇█"
-# Values of a line by its name: heights at equal distances, or points (x, y).
+# Values of a line by its name: heights at equal intervals, or points (x, y).
 Series = Mapping[str, Sequence[Any]]
 
 
@@ -28,7 +28,7 @@ class ChartType(str, enum.Enum):
 
 
 class _Content(NamedTuple):
-    """What a chart shows, as the native code takes it."""
+    """Content of a chart, in the form that the native code expects."""
 
     kind: str
     title: str
@@ -165,7 +165,7 @@ class ASCIIChartGenerator(_Drawer):
         Args:
             series: values of each line by its name, or of one line; or points (x, y), which are drawn as
                 marks.
-            title: the title. A list of labels in this place is `labels`, followed by title and unit.
+            title: the title. A list passed here is taken as `labels`, with title and unit as the next arguments.
             x_label: title of the horizontal axis, for points.
             y_label: title of the vertical axis; for lines, their unit.
             colorize: whether the text contains escape sequences for colors.
@@ -235,9 +235,9 @@ class ASCIIChartGenerator(_Drawer):
     def generate_gauge(
         self, value: Any, min_val: float = 0.0, max_val: Any = 100.0, label: str = "", segments: int = 10
     ) -> Chart:
-        """Returns a bar that is filled to the share of a value in its range.
+        """Returns a gauge: a bar filled in proportion to a value within its range.
 
-        `generate_gauge(label, percent, title)` fills it to `percent`, not in steps.
+        The form `generate_gauge(label, percent, title)` fills the bar to `percent`, without steps.
 
         Args:
             value: the value.
@@ -282,7 +282,7 @@ class ASCIIChartGenerator(_Drawer):
     ) -> Chart:
         """Returns a heat map.
 
-        `generate_heatmap(rows, columns, values, title)` begins with the labels.
+        The form `generate_heatmap(rows, columns, values, title)` takes the labels first.
 
         Args:
             data: one list of values per row.
@@ -318,7 +318,7 @@ class ASCIIChartGenerator(_Drawer):
     def generate_speedup_chart(self, baseline_data: Any, comparison_data: Any, title: Any = "") -> Chart:
         """Returns a chart of speedups, with a mark at 1.
 
-        `generate_speedup_chart(labels, before, after)` takes the labels first.
+        The form `generate_speedup_chart(labels, before, after)` takes the labels first.
 
         Args:
             baseline_data: times before the change by label, or a list.
@@ -350,7 +350,8 @@ class ASCIIChartGenerator(_Drawer):
         """Returns a chart of memory over time, in MB.
 
         Args:
-            timestamps: times in seconds, ascending. Without `memory_usage`, memory in MB at equal distances.
+            timestamps: times in seconds, ascending. Without `memory_usage`, this is the memory in MB at equal
+                intervals.
             memory_usage: memory in use at each time, in MB.
             peak_value: a limit to mark, in MB.
             labels: labels of the values without times; by default their indices.
@@ -377,8 +378,8 @@ class ASCIIChartGenerator(_Drawer):
 
         Args:
             changes: changes in percent by metric.
-            lower_is_better: metrics whose lower values are better; by default by docs/glossary.md.
-            threshold_percent: changes up to this many percent are even.
+            lower_is_better: metrics whose lower values are better; by default as docs/glossary.md defines.
+            threshold_percent: changes up to this many percent count as even.
             title: the title.
             colorize: whether the text contains escape sequences for colors.
 
@@ -401,7 +402,7 @@ class ASCIIChartGenerator(_Drawer):
             chart_type: the kind, or its name.
             data: for `bar` values by label, for `line` lists by name, for `sparkline` a list, for `gauge` a
                 percentage, for `heatmap` a list per row, for `stacked_bar` parts by label, for `memory_timeline`
-                memory in MB at equal distances.
+                memory in MB at equal intervals.
             title: the title; sparklines and gauges have none.
 
         Raises:
@@ -434,7 +435,7 @@ class SpeedupChartGenerator(_Drawer):
         title: str = "Speedup vs Baseline",
         max_bars: int = 20,
     ) -> Chart:
-        """Returns a bar per entry, with a mark at 1.
+        """Returns a bar with the speedup of each entry, with a mark at 1.
 
         Args:
             data: speeds, or rates, by label.
@@ -510,7 +511,7 @@ class MemoryPatternVisualizer(_Drawer):
 
         Args:
             timestamps: times in seconds, ascending.
-            allocations: memory in use at each time, in MB; with `deallocations`, memory allocated then.
+            allocations: memory in use at each time, in MB; with `deallocations`, memory allocated at that time.
             deallocations: memory freed at each time, in MB.
             width: largest width in columns.
 
@@ -592,7 +593,7 @@ def _is_mapping(value: object) -> bool:
 
 
 def _named(data: Any) -> dict[str, float]:
-    """Returns the values by label; those of a list are called by their indices."""
+    """Returns the values by label; the labels of a list are its indices."""
     if _is_mapping(data):
         return {str(label): value for label, value in data.items()}
     return {str(at): value for at, value in enumerate(data)}

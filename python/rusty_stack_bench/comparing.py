@@ -1,4 +1,4 @@
-"""Values before and after a change, and what a comparison of runs takes into account."""
+"""Comparison of values before and after a change, and the settings for comparing runs."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +18,7 @@ from .tables import Rows, is_lower_better, unit_of
 
 # Values on one side: a dictionary, a run or its file, a result, or several results.
 Values = Union[Path, Results]
-# Ends of names of times, whose lower values are better.
+# Endings of the names of times; lower times are better.
 _TIMES = ("_ms", "_us", "_ns")
 
 # Changes up to this many percent are no change, unless another limit is given.
@@ -27,16 +27,16 @@ UNCHANGED_PERCENT = 5.0
 
 @dataclass
 class ComparisonConfig:
-    """What a comparison of runs takes into account; see docs/guide.md for the policy.
+    """Settings for comparing runs; see docs/guide.md for the policy.
 
     Args:
-        metric_thresholds: percent by metric, from which a change for the worse is a regression.
+        metric_thresholds: smallest change for the worse that is a regression, in percent by metric.
         significance_level: error rate of the intervals, from 0.0001 to 0.2.
         ignore_metrics: metrics that are not compared.
-        weight_metrics: rank of metrics in the lists of the comparator: heavier ones come first, and the
-            weight of a metric without one is 1. Verdicts have no weights.
+        weight_metrics: weights by metric, by default 1; the lists of the comparator start with the heaviest
+            metrics. Weights do not affect verdicts.
         compare_percentiles: percentiles of the sample times to compare, too: 50, 90, 99; True for all three.
-        threshold_percent: percent for metrics without a threshold of their own; by default 10.
+        threshold_percent: threshold in percent for metrics not in `metric_thresholds`; by default 10.
         policy: a policy file, instead of the fields above except `weight_metrics`.
     """
 
@@ -49,13 +49,13 @@ class ComparisonConfig:
     policy: Path | None = None
 
     def policy_in(self, directory: str) -> str | None:
-        """Returns the policy file to use; writes one if fields require it.
+        """Returns the policy file to use, which is written if any field differs from its default.
 
         Args:
-            directory: a directory for the file.
+            directory: the directory in which the file is written.
 
         Raises:
-            ValueError: if there is a policy file and a field that would replace it.
+            ValueError: if a policy file is given together with fields that replace it.
         """
         lines = self._policy()
         if not lines:
@@ -68,7 +68,7 @@ class ComparisonConfig:
         return path
 
     def _policy(self) -> list[str]:
-        """Returns the lines of a policy with the fields that differ from the defaults."""
+        """Returns the fields that differ from their defaults, as lines of a policy file."""
         lines: list[str] = []
         if self.significance_level != ComparisonConfig.significance_level:
             lines.append(f"alpha = {number('significance_level', self.significance_level)!r}")
@@ -142,9 +142,10 @@ class BeforeAfterComparison:
             baseline_value: the value before.
             current_value: the value after, in the same unit.
             unit: the unit; by default that of docs/glossary.md.
-            lower_is_better: whether a lower value is an improvement; by default as docs/glossary.md says, and
-                yes for other names that end in `_ms`, `_us` or `_ns` or contain `latency`.
-            threshold_percent: changes up to this many percent are no change.
+            lower_is_better: whether a lower value is an improvement; by default as docs/glossary.md defines;
+                names that it does not list count as lower-is-better if they end in `_ms`, `_us` or `_ns` or
+                contain `latency`.
+            threshold_percent: changes up to this many percent count as no change.
 
         Raises:
             TypeError: if a value is not a number.
@@ -172,7 +173,7 @@ class BeforeAfterComparison:
 
         Args:
             metrics: paths of values; by default every value of both sides whose direction is known.
-            thresholds: percent by path or by field, up to which a change is no change; 5 by default.
+            thresholds: largest change in percent, by path or field, that counts as no change; by default 5.
             lower_is_better: paths or fields that are better when lower; all others are better when higher.
                 By default the direction is that of `compare_metric`.
 
@@ -200,7 +201,7 @@ class BeforeAfterComparison:
         return self.comparisons or self.compare_all()
 
     def generate_comparison_view(self, title: str = "Performance Comparison", show_details: bool = True) -> str:
-        """Returns the last comparison as text; that of all values if there is none.
+        """Returns the last comparison as text; compares all values first if there is none.
 
         Args:
             title: the title.
@@ -274,7 +275,7 @@ class BeforeAfterComparison:
 
 
 def _size(one: MetricComparison) -> float:
-    """Returns the size of a change; that from 0 is larger than any other."""
+    """Returns the size of a change; a change from 0 is larger than any other."""
     return float("inf") if one.change_percent is None else abs(one.change_percent)
 
 

@@ -15,7 +15,7 @@ from .runner import BenchmarkRunner
 from .stored import ResultsPersistence
 from .tables import check_component, is_lower_better
 
-# Runs that are searched for the results of a component, newest first.
+# Number of runs that are searched for the results of a component, newest first.
 _MOST_RUNS = 50
 
 
@@ -67,13 +67,13 @@ class ComponentBenchmarkIntegration:
 
         Args:
             component_id: the component, such as `pytorch`.
-            benchmark_type: how thoroughly: quick, standard or thorough.
+            benchmark_type: how thoroughly to measure: quick, standard or thorough.
 
         Returns:
             The status after the run.
 
         Raises:
-            ValueError: if the component or the kind of run is unknown.
+            ValueError: if the component or `benchmark_type` is unknown.
             ProgramError: if the program is not found or fails.
         """
         check_component(component_id)
@@ -93,7 +93,7 @@ class ComponentBenchmarkIntegration:
 
         Args:
             component_id: the component.
-            status: the status, or its name; None for that of the last results.
+            status: the status, or its name; None for the status of the last results.
 
         Returns:
             The status, with the last results.
@@ -130,8 +130,8 @@ class ComponentBenchmarkIntegration:
                 maximum.
 
         Returns:
-            `component_id`, `passed` (whether every value meets its limit, and there is one for each limit) and
-            `checks` with the expected and the measured value of each.
+            `component_id`, `passed` (whether every limit has a measured value that meets it) and `checks` with
+            the expected and the measured value for each limit.
 
         Raises:
             TypeError: if a limit is not a number.

@@ -53,8 +53,8 @@ class GPUBenchmarkConfig:
         enabled: whether GPUs are measured.
         timeout_seconds: limit of one replicate of a case, in seconds.
         test_memory: whether bandwidth, latency, tiers, transfers, caches and allocation are measured.
-        test_compute: whether peaks, products, convolutions, element-wise operations and inference are.
-        test_scaling: whether several GPUs together are.
+        test_compute: whether peaks, products, convolutions, element-wise operations and inference are measured.
+        test_scaling: whether operations across several GPUs are measured.
         gpu_indices: the GPUs to measure, by index; empty for all.
     """
 
@@ -72,12 +72,12 @@ class GlobalBenchmarkConfig:
 
     Args:
         output_dir: the results directory.
-        baseline_run_id: the run or saved baseline to compare a run with; by default that of its machine and
-            suite.
+        baseline_run_id: the run or saved baseline to compare a run with; by default the saved baseline of
+            its machine and suite.
         compare_with_baseline: whether the comparison is shown after a run.
-        generate_ascii_reports: whether a report as plain text is written after a run.
-        generate_markdown_reports: whether one as Markdown is.
-        generate_html_reports: whether one as an HTML page is.
+        generate_ascii_reports: whether a plain-text report is written after a run.
+        generate_markdown_reports: whether a Markdown report is written after a run.
+        generate_html_reports: whether an HTML report is written after a run.
         components: settings of components, by name.
         gpu: settings of the benchmarks on GPUs.
     """
@@ -92,7 +92,7 @@ class GlobalBenchmarkConfig:
     gpu: GPUBenchmarkConfig = field(default_factory=GPUBenchmarkConfig)
 
 
-# Fields of the configuration: table and key of the file.
+# Table and key in the file for each field of the configuration.
 _PLACES = {
     "output_dir": ("run", "results_dir"),
     "baseline_run_id": ("run", "baseline_run_id"),
@@ -101,7 +101,7 @@ _PLACES = {
     "generate_markdown_reports": ("report", "generate_markdown"),
     "generate_html_reports": ("report", "generate_html"),
 }
-# Tables of the file that only the program reads, and its keys of the others.
+# Tables of the file that only the program reads, and the keys of the other tables that it reads.
 _TABLES = ("time_limits", "thresholds", "custom", "tui", "charts")
 _KEYS = {
     "run": (
@@ -114,7 +114,7 @@ _KEYS = {
         "generate_json",
     ),
 }
-# Other names of keys, by table.
+# Aliases of keys, by table.
 _ALIASES = {
     "run": {"output_dir": "results_dir", "num_runs": "runs", "warmup_runs": "warmup", "timeout_seconds": "timeout"},
     "report": {f"generate_{form}_reports": f"generate_{form}" for form in ("ascii", "markdown", "html", "json")},
@@ -137,10 +137,10 @@ class BenchmarkConfigLoader:
         return self.load_config()
 
     def load_config(self) -> GlobalBenchmarkConfig:
-        """Reads the file. Without it, and for keys that it lacks, the defaults of the classes apply.
+        """Reads the file. The defaults of the classes apply to missing keys and to a missing file.
 
         Returns:
-            The configuration, which `config` keeps.
+            The configuration, which is also kept as `config`.
 
         Raises:
             OSError: if the file cannot be read.
@@ -188,7 +188,7 @@ class BenchmarkConfigLoader:
             The path.
 
         Raises:
-            ValueError: if a value is wrong, or the file has keys that would be lost.
+            ValueError: if a value is invalid, or the existing file has keys that would be lost.
             OSError: if it cannot be written.
         """
         from . import _native
@@ -205,10 +205,10 @@ class BenchmarkConfigLoader:
         return self.config_path
 
     def validate_config(self) -> list[str]:
-        """Checks the file, also by the program if it is found.
+        """Checks the file, with the program as well if it is found.
 
         Returns:
-            What is wrong, with the position or the key; empty if nothing is.
+            The errors found, each with its position or key; empty if the file is valid.
         """
         try:
             self.load_config()
@@ -237,7 +237,7 @@ class BenchmarkConfigLoader:
 
 
 def _canonical(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns a file with the keys of the program for their other names."""
+    """Returns the content of a file with aliases replaced by the program's own keys."""
     for name, aliases in _ALIASES.items():
         table = _table(document, name)
         both = [other for other, key in aliases.items() if other in table and key in table]
@@ -257,13 +257,13 @@ def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _filled(kind: Any, table: Mapping[str, Any], name: str) -> Any:
-    """Returns settings with the values of a table."""
+    """Creates the settings class `kind` from the values of a table."""
     _check_keys(name, table, [one.name for one in dataclasses.fields(kind)])
     return kind(**table)
 
 
 def _check_keys(name: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuses keys that the program would refuse."""
+    """Raises ValueError if a table has a key that is not in `known`."""
     unknown = sorted(set(table) - set(known))
     if unknown:
         raise ValueError(f"{name} has the unknown key {unknown[0]}; use {', '.join(known)}")
@@ -275,7 +275,7 @@ def _others(document: Mapping[str, Any]) -> set[str]:
     for name, table in document.items():
         if name in ("components", "gpu"):
             continue
-        # `generate_reports` is written from the three settings of reports.
+        # `generate_reports` is derived from the three report settings.
         known = {key for section, key in _PLACES.values() if section == name} | {"generate_reports"}
         if name not in _KEYS or not _is_dict(table):
             found.add(name)
@@ -285,7 +285,7 @@ def _others(document: Mapping[str, Any]) -> set[str]:
 
 
 def _written(config: GlobalBenchmarkConfig) -> str:
-    """Returns the file as TOML."""
+    """Returns the configuration as the TOML text of its file."""
     has_reports = config.generate_ascii_reports or config.generate_markdown_reports or config.generate_html_reports
     lines: list[str] = []
     for table in ("run", "report"):
@@ -316,12 +316,12 @@ def _key(name: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Returns a value as TOML, which writes texts, lists and true as JSON does."""
+    """Returns a value as TOML, which writes strings, lists and booleans as JSON does."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _problems(config: GlobalBenchmarkConfig) -> list[str]:
-    """Returns what is wrong with the values of a configuration."""
+    """Returns the errors in the values of a configuration."""
     found = _wrong_types(config, "", {"baseline_run_id", "components", "gpu"})
     if not _is_text_or_none(config.baseline_run_id):
         found.append(f"baseline_run_id is {config.baseline_run_id!r}; write a text")

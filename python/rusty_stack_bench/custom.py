@@ -38,7 +38,7 @@ _KNOWN: list[Benchmark] = []
 
 
 class OwnCase(Case):
-    """A point of a user-defined benchmark; its id contains every axis."""
+    """One combination of axis values of a user-defined benchmark; its id contains every axis."""
 
     @property
     def id(self) -> str:
@@ -102,10 +102,10 @@ class Benchmark:
 
         Args:
             settings: number of replicates and samples, and the time limit.
-            device: the device whose clock measures; `cpu:0` is the clock of the host.
+            device: the device whose clock is used; `cpu:0` stands for the clock of the host.
 
         Returns:
-            One result per case; a case that fails has the reason.
+            One result per case; a case that fails has a `reason`.
         """
         return measure(Result, [_Sourced.at(self.source, case) for case in self.cases(device)], settings or Settings())
 
@@ -165,7 +165,7 @@ class _Sourced(OwnCase):
         return made
 
     def request(self) -> dict[str, object]:
-        """Returns the case as a worker's request contains it, with its source."""
+        """Returns the case in the format of a worker's request, with its source file."""
         return {**super().request(), "source": self.source}
 
 
@@ -277,7 +277,7 @@ def _is_name(text: str) -> bool:
 
 
 def _gpu(device: str) -> Any:
-    """Returns the GPU whose clock measures, or None on the CPU."""
+    """Returns the GPU whose clock is used, or None on the CPU."""
     backend, _, index = device.partition(":")
     if backend == "cpu":
         return None

@@ -10,7 +10,8 @@ from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
 from .results import ResultList, TrainingResult
 
 DEFAULT = Settings()
-# Width of the heads of the decoder, its blocks by default, and weights of a block per squared width.
+# Width of the decoder's heads; its default number of blocks; weights of a block divided
+# by the width squared.
 _HEAD, _BLOCKS, _WEIGHTS = 64, 2, 12
 _WEIGHT_BYTES = {"f32": 4, "bf16": 2}
 
@@ -31,12 +32,12 @@ def benchmark_zero(
             `optimizer` and `overlap_comm` (`on` needs GPUs and a stage from 1 on).
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(TrainingResult, "deepspeed/zero", device, settings, zero_stage=stages, **more)
 
@@ -59,7 +60,7 @@ def benchmark_zero_overhead(
 
     Args:
         model_sizes: sizes of the weights in GB, each rounded to the nearest width of a decoder of two
-            blocks, or `(width, num_layers)`; by default 512 wide.
+            blocks, or `(width, num_layers)`; by default a width of 512.
         stages: ZeRO stages, 0 to 3.
         batch_size: texts per rank, one or several numbers.
         num_warmup: iterations per process before the first sample.
@@ -67,18 +68,18 @@ def benchmark_zero_overhead(
         gpu_counts: numbers of ranks, one for each GPU; by default 2.
         dtype: `f32` or `bf16`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `sequence_length`, `optimizer` and `overlap_comm`.
 
     Returns:
-        One result per case, in ms, GB and percent; a case that cannot run has the reason.
+        One result per case, in ms, GB and percent; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a value is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     axes = {"zero_stage": stages, "batch_size": batch_size, "num_ranks": gpu_counts, "dtype": dtype, **more}
@@ -102,25 +103,25 @@ def benchmark_tensor_parallel(
 
     Args:
         model_sizes: sizes of the weights in GB, each rounded to the nearest width of a decoder of two
-            blocks, or `(width, num_layers)`; by default 512 wide.
+            blocks, or `(width, num_layers)`; by default a width of 512.
         gpu_counts: numbers of ranks, one for each GPU; by default 1 and 2.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
-        ranks: another name of `gpu_counts`.
+        ranks: alias of `gpu_counts`.
         dtype: `f32` or `bf16`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `width`, `num_layers`, `batch_size` and `sequence_length`.
 
     Returns:
-        One result per case, in ms, with the speedup over one rank; a case that cannot run has the reason.
+        One result per case, in ms, with the speedup over one rank; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a value is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     counts = one_of(gpu_counts=gpu_counts, ranks=ranks)
@@ -131,7 +132,7 @@ def benchmark_tensor_parallel(
 def _of_models(
     workload: str, model_sizes: Any, device: str, settings: Settings, axes: dict[str, Any]
 ) -> ResultList[TrainingResult]:
-    """Measures a workload for each size of the model; None is that of the axes."""
+    """Measures a workload for each model size; None uses the model size given by `axes`."""
     if model_sizes is None:
         return benchmark(TrainingResult, workload, device, settings, **axes)
     one_of(model_sizes=model_sizes, width=axes.get("width"))

@@ -33,12 +33,12 @@ def benchmark_flash_attention(
         more: values of `batch_size`, `num_heads`, `num_kv_heads` and `head_dim`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
     return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)
@@ -63,25 +63,25 @@ def benchmark_memory_savings(
     Args:
         batch_sizes: numbers of sequences; by default 1.
         sequence_lengths: numbers of positions of queries and keys; by default 512 and 2048.
-        head_dims: lengths of a head; by default 64.
+        head_dims: numbers of elements of a head; by default 64.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
         num_heads: numbers of heads; by default 8.
         dtypes: types such as `f32` and `bf16`.
         causal: whether each position attends only to itself and earlier ones.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
         One result per case: the memory that a forward pass of each kernel allocates, in MB, and how much
-        of it is saved, in percent; a case that cannot run has the reason.
+        of it is saved, in percent; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size or type is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {
         "dtype": dtypes,

@@ -1,4 +1,4 @@
-"""GPUs: matrix units, occupancy, and several GPUs; measured by the program's own kernels."""
+"""GPUs: matrix units, occupancy and multi-GPU operations, measured with the program's own kernels."""
 from __future__ import annotations
 
 import json
@@ -32,21 +32,21 @@ _PROFILERS = {"rocm": "rocprofv3", "cuda": "ncu"}
 def detect_tensor_cores(
     gpu_name: str | None = None, architecture: str | None = None, *, device: Device = "auto"
 ) -> TensorCoreInfo:
-    """Returns what the matrix unit of a GPU can do.
+    """Returns the capabilities of the matrix unit of a GPU.
 
     Args:
-        gpu_name: the name of a product, such as `AMD Instinct MI300X`; the GPU need not be here.
-        architecture: its instruction set, such as `gfx942` or `sm_90`; the GPU need not be here.
+        gpu_name: the name of a product, such as `AMD Instinct MI300X`; the GPU need not be present.
+        architecture: its instruction set, such as `gfx942` or `sm_90`; the GPU need not be present.
         device: without a name and an architecture, the GPU of this machine: `rocm:0`, `cuda:1` …, or
             `auto` for the first one.
 
     Returns:
         The matrix unit. Peaks are known for GPUs of this machine, and for products whose data sheet is
-        in the table of the program. Without a GPU, `available` is False and `reason` is why.
+        in the table of the program. Without a GPU, `available` is False and `reason` explains why.
 
     Raises:
-        ValueError: if the name or architecture is not in the table, whose message lists it; if they
-            contradict each other; or if the device is no GPU.
+        ValueError: if the name or architecture is not in the table (the message lists known ones), if
+            they contradict each other, or if the device is not a GPU.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
         ImportError: if a name is given and this copy of the package has no compiled extension.
     """
@@ -55,7 +55,7 @@ def detect_tensor_cores(
         if gpu_name is not None and architecture is not None:
             _check_same(gpu_name, architecture)
         return _matrix_unit(found["fields"], found["supported_dtypes"])
-    # Start of the names of the architectures of a backend, and the position among them.
+    # Prefix of the backend's architecture names, and the index of the GPU among these.
     start, index = "", 0
     if device_name(device) != "auto":
         _, backend, _, position = place(device)
@@ -77,7 +77,7 @@ def detect_tensor_cores(
 
 
 def _check_same(gpu_name: str, architecture: str) -> None:
-    """Refuses a product and an architecture that contradict each other."""
+    """Raises ValueError if a product and an architecture contradict each other."""
     try:
         own = _known(gpu_name, None)["fields"]["architecture"]
     except ValueError:
@@ -109,7 +109,7 @@ def get_architecture_capabilities(arch: str) -> dict[str, Any]:
     """Returns the capabilities of an architecture of the program's table (docs/architectures.md).
 
     Args:
-        arch: an instruction set, such as `gfx942` or `sm_90`; the GPU need not be here.
+        arch: an instruction set, such as `gfx942` or `sm_90`; the GPU need not be present.
 
     Returns:
         `architecture`, `family`, `gpus` (products), `wavefront` (threads), `matrix_unit`, `available`
@@ -118,7 +118,7 @@ def get_architecture_capabilities(arch: str) -> dict[str, Any]:
         clock and the tiles of the instructions.
 
     Raises:
-        ValueError: if the table does not contain the architecture; the message lists it.
+        ValueError: if the table does not contain the architecture; the message lists known ones.
         ImportError: if this copy of the package has no compiled extension.
     """
     found = _known(None, arch)
@@ -144,15 +144,15 @@ def benchmark_tensor_core_op(
         matrix_size: side of the matrices, or `(m, n, k)`.
         num_iterations: samples, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        The result, in ms and TFLOP/s; if it cannot run, with the reason.
+        The result, in ms and TFLOP/s; if it cannot run, with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if the data type, size or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -175,26 +175,26 @@ def benchmark_multi_gpu_scaling(
     device: Device = "auto",
     settings: Settings | None = None,
 ) -> ResultList[MultiGPUResult]:
-    """Benchmarks a data-parallel training step whose batch several GPUs share.
+    """Benchmarks a data-parallel training step, with the batch split across GPUs.
 
     Args:
         model_sizes: sizes of the weights, in GB; by default 0.067.
         gpu_counts: numbers of GPUs; by default 2.
         batch_sizes: rows of the batch on all GPUs; by default 1024.
-        communication_backend: `nccl` or `rccl`: the library of the GPU's vendor. `communication_backend`
-            of a result names what summed the gradients, which is the program's own ring without it.
+        communication_backend: `nccl` or `rccl`, the library of the GPU's vendor. Without this library the
+            program sums the gradients with its own ring; the field of this name in the results is then `ring`.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         dtype: data type of the weights, such as `float32` or `bf16`.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
-        device: `rocm`, `cuda`, or `auto` for the first GPU; the others are those after it.
-        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: alias of `num_warmup`.
+        device: `rocm`, `cuda`, or `auto` for the first GPU; the other GPUs are the next ones by index.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in ms, with the speedup over one GPU; a case that cannot run has the reason.
+        One result per case, in ms, with the speedup over one GPU; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size, data type, library or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -228,21 +228,21 @@ def benchmark_all_reduce(
     """Benchmarks the sum of a buffer over several GPUs, by the library of their vendor (RCCL, NCCL).
 
     Args:
-        tensor_sizes: bytes of the buffer of each GPU; by default those of the program.
+        tensor_sizes: bytes of the buffer of each GPU; by default the program's sizes.
         gpu_counts: numbers of GPUs; by default 2.
         algorithms: `auto` (the library's choice), `ring` or `tree`; by default `auto`.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         dtype: data type of the elements, such as `float32` or `bf16`.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
-        device: `rocm`, `cuda`, or `auto` for the first GPU; the others are those after it.
-        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: alias of `num_warmup`.
+        device: `rocm`, `cuda`, or `auto` for the first GPU; the other GPUs are the next ones by index.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in GB/s; a case that cannot run has the reason.
+        One result per case, in GB/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size, algorithm, data type or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -281,15 +281,15 @@ def analyze_compute_utilization(
         dtype: data type of the elements, such as `float32`.
         block_size: threads per block.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        Occupancy and counted shares, in percent; if it cannot run, with the reason.
+        Occupancy and profiler counters, in percent; if it cannot run, with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if the workload, data type or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -323,23 +323,23 @@ def benchmark_kernel_occupancy(
 
     Args:
         kernel_config: `operation`, a kernel of `KERNELS`; optionally `dtype` (f32), `block_size` (256), one
-            or several, `size_bytes` of one array, and `architecture`, such as `gfx942`, whose GPU need
-            not be here.
+            or several, `size_bytes` of one array, and `architecture`, such as `gfx942` (the GPU need not be
+            present).
         max_threads_per_block: largest accepted `block_size`.
-        num_blocks_per_sm: blocks for each of 2048 compute units, more than any GPU has, if the
-            configuration has no size; an element of f32 for each thread.
+        num_blocks_per_sm: determines the size if `size_bytes` is not given: this many blocks for each of 2048
+            compute units (more than any GPU has), with one f32 element per thread.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per block size, with the occupancy in percent; a case that cannot run has the reason.
+        One result per block size, with the occupancy in percent; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
-        ValueError: if the configuration has another key or an invalid value, or a block has too many
+        TypeError: if a parameter is given under two names.
+        ValueError: if the configuration has an unknown key or an invalid value, or a block has too many
             threads.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -363,7 +363,7 @@ def benchmark_kernel_occupancy(
         }
         for block in blocks
     ]
-    # For another architecture the occupancy is calculated on the CPU.
+    # For an architecture that is not present, the occupancy is calculated on the CPU.
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     selection = place(device, True) if architecture == "here" else ["--backend", "cpu"]
     return run(ComputeUtilizationResult, "occupancy", axes, selection, taken)

@@ -14,7 +14,7 @@ Path = Union[str, "PathLike[str]"]
 
 
 class Verdict(str, enum.Enum):
-    """The conclusion on one case, or on all of them."""
+    """The verdict on one case, or on all of them."""
 
     IMPROVED = "Improved"
     REGRESSED = "Regressed"
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The verdict of each case, and the worst of all."""
+    """The verdict of each case, and the worst verdict of all cases."""
 
     verdict: Verdict
     rows: list[Row]
@@ -90,7 +90,7 @@ def gate(
         policy: a policy file; by default `baselines/policy.toml`, if it exists.
 
     Returns:
-        The verdict of each case, and of all. Cases that the policy excludes are reported as a
+        The verdict of each case, and the worst of them. Cases that the policy excludes are reported as a
         warning.
 
     Raises:

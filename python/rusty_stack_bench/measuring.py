@@ -44,7 +44,8 @@ class Settings:
     runs: int = 20
     # Time limit of each request to a replicate, in seconds.
     timeout: float = 300.0
-    # Iterations per process before the first sample; at least 2, from which samples are sized.
+    # Iterations per process before the first sample; at least 2, because they determine
+    # the length of samples.
     warmup: int = 2
 
 
@@ -54,8 +55,8 @@ def settings_of(num_runs: int, num_warmup: int, warmup_runs: int | None, setting
     Args:
         num_runs: samples of a case, in all processes; rounded up to the same number in each.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
-        settings: settings to use instead of these numbers.
+        warmup_runs: alias of `num_warmup`.
+        settings: settings to use instead of the counts.
 
     Raises:
         TypeError: if a number is given under two names or is not an integer, or `settings` are not `Settings`.
@@ -97,7 +98,7 @@ def one_of(**names: Any) -> Any:
     """Returns the value of a parameter that has several names.
 
     Args:
-        names: the value under each name; None if it is not given.
+        names: the value passed under each name; None if not given.
 
     Returns:
         The value, or None.
@@ -203,7 +204,8 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
     try:
         ready = replicate.ask({"ask": "prepare", "case": case.request()})
         first = replicate.ask({"ask": "sample", "iters": 1})["time_ns"]
-        # The first iteration may include warm-up, so the shorter of it and the mean of the others counts.
+        # The first iteration may include warm-up, so the shorter of it and the mean of
+        # the other iterations is used.
         others = max(1, settings.warmup - 1)
         once = min(first, replicate.ask({"ask": "sample", "iters": others})["time_ns"] / others)
         iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
@@ -218,7 +220,7 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
 
 
 def _watch(pci_address: str | None) -> Any:
-    """Starts to read the sensors of the GPU at this PCI address.
+    """Starts reading the sensors of the GPU at this PCI address.
 
     Returns:
         The watch, or None on a CPU, without the compiled extension, or if the GPU has no sensors.
@@ -241,7 +243,7 @@ def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()
         settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case; a case that is skipped or fails has the reason.
+        One result per case; a case that is skipped or fails has a `reason`.
     """
     return ResultList(typed(kind, _measured(case, settings)) for case in cases)
 
@@ -260,7 +262,7 @@ def benchmark(kind: type[Kind], workload: str, device: Device, settings: Setting
         TypeError: if the workload has no such axis.
         ValueError: if an axis does not accept a value, or one without a default is missing.
         ImportError: if the component needs PyTorch, which is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     component, name = workload.split("/")
     known = axis_names(component, name)
@@ -329,8 +331,8 @@ def chosen(device: Device) -> str:
             PyTorch itself.
 
     Returns:
-        The name, such as `cpu:0`. A device of a backend that is not here is returned, too; its cases
-        are skipped with the reason.
+        The name, such as `cpu:0`. A device of an unavailable backend is also accepted; its cases
+        are skipped with a reason.
 
     Raises:
         TypeError: if `device` is neither a text nor a device of PyTorch.

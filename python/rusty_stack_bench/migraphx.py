@@ -27,12 +27,12 @@ def benchmark_inference(
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(InferenceResult, "migraphx/inference", device, settings, batch_size=batch_sizes, **more)
 
@@ -52,12 +52,12 @@ def benchmark_compilation(
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(InferenceResult, "migraphx/compilation", device, settings, batch_size=batch_sizes, **more)
 
@@ -82,23 +82,23 @@ def benchmark_migraphx_compilation(
         models: networks: `mlp`, `encoder`, `convolutional` or `decoder-step`; by default `mlp`.
         input_shapes: sizes of one sample: `(width,)` of an mlp, `(positions, width)` of an encoder or
             decoder-step, `(edge,)` of the image of a convolutional net.
-        optimization_level: `auto`: MIGraphX has no levels, it always optimizes.
+        optimization_level: only `auto`, because MIGraphX has no levels and always optimizes.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
         batch_sizes: samples per inference; by default 8.
         dtypes: `f32`, `f16` or `i8`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `width`, `num_layers` and `sequence_length`.
 
     Returns:
-        One result per case, in ms and MB; a case that cannot run has the reason.
+        One result per case, in ms and MB; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a model, shape, level or type is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     word_of("optimization_level", optimization_level, ("auto",))
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
@@ -133,17 +133,17 @@ def benchmark_migraphx_inference(
         num_runs: samples of a case, in all processes.
         dtypes: `f32`, `f16` or `i8`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `width`, `num_layers` and `sequence_length`.
 
     Returns:
-        One result per case, in ms and samples per second; a case that cannot run has the reason.
+        One result per case, in ms and samples per second; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a model, shape or type is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     results: ResultList[InferenceResult] = ResultList()

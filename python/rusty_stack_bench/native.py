@@ -3,8 +3,8 @@
 Functions of this module, `gpu` and `rocm` start the program `rusty-stack-bench` (`PATH`, or the file in
 `RUSTY_STACK_BENCH`) and convert its results. Nothing is stored; `store` keeps results as a run.
 
-On a CPU one thread is measured, except by `benchmark_system_ram_bandwidth` (every thread that the process may
-use; one for dependent reads) and `threads` of `benchmark_memory_bandwidth`.
+On a CPU, benchmarks use one thread, with two exceptions: `benchmark_system_ram_bandwidth` uses every thread
+that the process may use, except for dependent reads, and `benchmark_memory_bandwidth` has the parameter `threads`.
 """
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def place(device: Device, only_gpus: bool = False) -> list[str]:
     Args:
         device: `cpu`, `rocm:0`, `cuda:1`, `vulkan:0` …; without an index the first one. `auto` is the
             first GPU that the program can use, else the CPU.
-        only_gpus: whether the benchmark runs only on GPUs; `auto` is then no selection if there is none,
-            so that the reason is that of the missing GPU.
+        only_gpus: whether the benchmark runs only on GPUs. If there is no GPU, `auto` then selects no device,
+            so that the result is skipped because of the missing GPU.
 
     Raises:
         TypeError: if `device` is neither a text nor a device of PyTorch.
         ValueError: if this is not the name of a device.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     device = device_name(device)
     if device == "auto":
@@ -91,7 +91,7 @@ def run(
     Args:
         kind: the type of the results.
         benchmark: a benchmark of the program, such as `gemm`.
-        cases: groups of axis values; each axis has one value or several, None leaves it out.
+        cases: groups of axis values; each axis has one or several values; None leaves out the axis.
         selection: arguments that select the device, from `place`.
         settings: number of replicates and samples, and the time limit.
 
@@ -106,20 +106,20 @@ def run(
         found = results_of(kind, measured(["run", "--sweep", sweep], selection, settings), benchmark)
     if issubclass(kind, MemoryBandwidthResult):
         found = ResultList(dataclasses.replace(one, warmup_runs=settings.warmup) for one in found)
-    # Some benchmarks have a case on the host besides that of a GPU.
+    # Some benchmarks also have a case on the host, in addition to the one on the GPU.
     return ResultList([result for result in found if result.device.partition(":")[0] in selection] or found)
 
 
 def measured(words: Sequence[str], selection: Sequence[str], settings: Settings, is_run: bool = True) -> Any:
-    """Runs a subcommand that measures, and returns the run as a document.
+    """Runs a measuring subcommand, and returns the run as a JSON document.
 
-    The program takes at least 10 samples per process, so few samples are those of fewer processes.
+    The program takes at least 10 samples per process, so small sample counts use fewer processes.
 
     Args:
         words: the subcommand and its arguments.
         selection: arguments that select the device, from `place`.
         settings: number of replicates and samples, and the time limit.
-        is_run: whether to return the run, not what the subcommand derives from it.
+        is_run: whether to return the run itself, not the document that the subcommand derives from it.
     """
     total = settings.replicates * settings.runs
     replicates = max(1, min(settings.replicates, total // _FEWEST_RUNS))
@@ -137,7 +137,7 @@ def measured(words: Sequence[str], selection: Sequence[str], settings: Settings,
 
 
 def _run_of(document: Mapping[str, Any], results_dir: str) -> Any:
-    """Returns the run that the document of `models` is derived from; its skipped cases if none is stored."""
+    """Returns the run that the document of `models` was made from; only the skipped cases if no run was stored."""
     path = os.path.join(results_dir, "runs", f"{document['run_id']}.json")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -149,7 +149,7 @@ def _run_of(document: Mapping[str, Any], results_dir: str) -> Any:
 
 
 def without_gpu(kind: type[Kind], benchmark: str) -> Kind:
-    """Returns the result of a benchmark of GPUs on a machine without one."""
+    """Returns the skipped result of a GPU benchmark on a machine without a GPU."""
     return from_record(kind, _unfit(benchmark, moment(datetime.now(timezone.utc)), "no GPU of this machine can be used"))
 
 
@@ -165,7 +165,7 @@ def _unfit(benchmark: str, timestamp: str, why: str) -> dict[str, Any]:
 
 
 def results_of(kind: type[Kind], document: Mapping[str, Any], benchmark: str) -> ResultList[Kind]:
-    """Returns the results of a benchmark in a run; without any, one that says why no device could run it."""
+    """Returns the results of a benchmark in a run; if it has none, one skipped result with the reason."""
     records: Sequence[Mapping[str, Any]] = document["benchmarks"]
     own = [record for record in records if record.get("category") == benchmark]
     absent = [record for record in records if record.get("category") == "all"]
@@ -174,7 +174,7 @@ def results_of(kind: type[Kind], document: Mapping[str, Any], benchmark: str) ->
 
 
 def _scenario(benchmark: str, axes: Axes) -> str:
-    """Returns a scenario of a sweep file; strings of JSON are strings of TOML, too."""
+    """Returns a scenario of a sweep file. Strings are written as JSON, which is also valid TOML."""
     empty = [name for name, several in axes.items() if several is not None and not listed(several)]
     if empty:
         raise ValueError(f"{benchmark} has no value for {empty[0]}; give at least one")
@@ -197,7 +197,7 @@ def bytes_of(sizes: Any, unit: float = 1.0) -> list[str] | None:
 
     Args:
         sizes: one size or several.
-        unit: bytes of the unit of the sizes.
+        unit: number of bytes in the unit of `sizes`.
 
     Raises:
         ValueError: if a size is not above zero.
@@ -247,16 +247,15 @@ def benchmark_memory_bandwidth(
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         warmup_runs: iterations per process before the first sample.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        num_warmup: another name of `warmup_runs`.
+        num_warmup: alias of `warmup_runs`.
         threads: CPU threads.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, with bytes read and written over time in GB/s; a case that cannot run has
-        the reason.
+        One result per case, with bytes read and written over time in GB/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size, data type, operation or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -284,18 +283,18 @@ def benchmark_hbm_bandwidth(
     """Benchmarks the memory of a GPU: reading, writing, copying, and dependent reads.
 
     Args:
-        sizes_bytes: sizes of one array, in bytes; by default sizes up to one beyond the caches.
+        sizes_bytes: sizes of one array, in bytes; by default several, the largest of which exceeds the caches.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One record per size, in GB/s and µs; without a GPU one that has the reason.
+        One record per size, in GB/s and µs; without a GPU, one record with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size or the device is invalid.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -320,15 +319,15 @@ def benchmark_system_ram_bandwidth(
         sizes_bytes: sizes of one array, in bytes; by default 512 MiB, more than the caches of most CPUs.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One record per size, in GB/s and µs. Writes and copies store around the caches.
+        One record per size, in GB/s and µs. Writes and copies use non-temporal stores, which bypass the caches.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size is invalid, or the device is not the CPU.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -358,16 +357,16 @@ def compare_memory_tiers(
         sizes_bytes: sizes of one array, in bytes.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
         The records of `benchmark_hbm_bandwidth`, then those of `benchmark_system_ram_bandwidth`; their
-        `memory_tier` is `device` and `host`. Without a GPU the record of the first has the reason.
+        `memory_tier` is `device` and `host`. Without a GPU, the first record has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size or the device is invalid.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -382,7 +381,7 @@ def _threads() -> int:
 
 
 def _by_size(tier: str, results: Sequence[MemoryBandwidthResult]) -> ResultList[HBMBandwidthResult]:
-    """Joins the results of one memory into a record per size."""
+    """Joins the results of one memory tier into one record per size."""
     groups: dict[int | None, list[MemoryBandwidthResult]] = {}
     for result in results:
         groups.setdefault(_size_of(result), []).append(result)
@@ -390,7 +389,7 @@ def _by_size(tier: str, results: Sequence[MemoryBandwidthResult]) -> ResultList[
 
 
 def _size_of(result: Result) -> int | None:
-    """Returns the bytes of one array; skipped results have only the parameter."""
+    """Returns the bytes of one array: from the parameter, which skipped results also have, else from the field."""
     text = result.parameters.get("size", "")
     for unit, factor in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)):
         if text.endswith(unit):
@@ -441,15 +440,15 @@ def benchmark_gemm(
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         dtypes: data types such as `float32`, `bf16` and `int8`.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in ms and TFLOP/s; a case that cannot run has the reason.
+        One result per case, in ms and TFLOP/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size, data type or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -481,29 +480,29 @@ def benchmark_gemm_strided(
     device: Device = "auto",
     settings: Settings | None = None,
 ) -> GEMMResult:
-    """Benchmarks a matrix product with the given distances between elements. On a CPU it uses one thread.
+    """Benchmarks a matrix product with the given strides. On a CPU it uses one thread.
 
     Args:
         m: rows of A and C.
         n: columns of B and C.
         k: columns of A and rows of B.
-        strides_a: distances in elements between rows and between columns of A, one of which is 1; before
-            them, for several products, the distance between matrices.
+        strides_a: strides of A in elements: between rows and between columns, one of which is 1. For several
+            products they are preceded by the stride between matrices.
         strides_b: the same for B.
         strides_c: the same for C, whose columns are 1 apart.
         num_runs: samples of the case, in all processes; the program takes more if they disagree.
         batch_size: number of products.
         dtype: data type such as `float32`.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        The result, in ms and TFLOP/s; if it cannot run, with the reason.
+        The result, in ms and TFLOP/s; if it cannot run, with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if elements would overlap, or neither stride of a matrix is 1.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -521,7 +520,7 @@ def benchmark_gemm_strided(
 
 
 def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> tuple[str, dict[str, int]]:
-    """Returns `n` or `t` for a matrix stored as is or transposed, and the axes of its gaps."""
+    """Returns `n` for a matrix stored as is or `t` for a transposed one, and the axes that describe its padding."""
     own = [int(stride) for stride in strides]
     if len(own) not in (2, 3):
         raise ValueError(f"strides_{name} {tuple(strides)} has {len(own)} numbers; give those of rows and columns")
@@ -564,16 +563,15 @@ def benchmark_precision(
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         over: data type to compare with.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in ms and TFLOP/s, with the error of the result; a case that cannot run has
-        the reason.
+        One result per case, in ms and TFLOP/s, with the error of the result; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a data type, operation, size or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -589,7 +587,7 @@ def benchmark_precision(
 
 
 def _several(sizes: Any) -> list[Any]:
-    """Returns sides as a list; a tuple of integers is one product."""
+    """Returns the sizes as a list; a tuple of integers is a single size."""
     return listed(sizes, isinstance(sizes, tuple))
 
 
@@ -614,16 +612,16 @@ def compare_precision(
         size: side of the matrices: an integer, or `(m, n, k)` with three equal ones.
         num_runs: samples, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
         The result in `precision_a`: `speedup` is how many times faster it is than `precision_b`, and
         `accuracy_error` and `reference_accuracy_error` are the errors of both.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a data type, operation, size or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -676,15 +674,15 @@ def benchmark_tensor_ops(
         input_shapes: `(rows, columns)` of each input; by default 8192 x 1024.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in ms and GB/s; a case that cannot run has the reason.
+        One result per case, in ms and GB/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if an operation, data type, shape or device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.
     """
@@ -726,15 +724,15 @@ def benchmark_elementwise_ops(
         dtype: data type such as `float16`.
         num_runs: samples of a case, in all processes; the program takes more if they disagree.
         num_warmup: iterations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
+        warmup_runs: alias of `num_warmup`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per operation, in ms and GB/s; a case that cannot run has the reason.
+        One result per operation, in ms and GB/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if an operation, the data type, size or device is invalid; the message names valid
             ones.
         RuntimeError: if the program is missing or fails, or there is no device of this index.

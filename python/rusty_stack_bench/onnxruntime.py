@@ -27,12 +27,12 @@ def benchmark_inference(
         more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(InferenceResult, "onnxruntime/inference", device, settings, batch_size=batch_sizes, **more)
 
@@ -54,12 +54,12 @@ def benchmark_graph_optimization(
             `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, settings, graph_optimization=levels, **more)
 
@@ -79,12 +79,12 @@ def benchmark_compilation(
         more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(InferenceResult, "onnxruntime/compilation", device, settings, graph_optimization=levels, **more)
 
@@ -110,18 +110,18 @@ def benchmark_onnx_optimization(
         num_runs: samples of a case, in all processes.
         dtypes: `f32`, `f16` or `i8`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `batch_size`, `width`, `num_layers` and `sequence_length`.
 
     Returns:
-        One result per case: nodes, time to optimize in ms, memory saved in MB, and the speedup; a case
-        that cannot run has the reason.
+        One result per case: nodes, time to optimize in ms, memory saved in MB, and the speedup; a case that cannot
+        run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a model, level or type is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     axes = {"network": models, "graph_optimization": optimization_levels, "dtype": dtypes, **more}
@@ -152,17 +152,17 @@ def benchmark_onnx_inference(
         num_runs: samples of a case, in all processes.
         dtypes: `f32`, `f16` or `i8`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `width`, `num_layers` and `sequence_length`.
 
     Returns:
-        One result per case, in ms and samples per second; a case that cannot run has the reason.
+        One result per case, in ms and samples per second; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a model, shape or type is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     results: ResultList[InferenceResult] = ResultList()

@@ -10,18 +10,19 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-# Environment variable with the program's file; by default it is searched on PATH.
+# Environment variable with the path of the program; if unset, PATH is searched.
 VARIABLE = "RUSTY_STACK_BENCH"
 # Command that lists the devices of this machine.
 LISTING = "rusty-stack-bench probe"
-# Exit codes of a subcommand that measures: 1: a case failed; 5: no case could run here. The document has both.
+# Exit codes with which a measuring subcommand prints a document: 0, 1 (a case failed),
+# 5 (no case could run here).
 MEASURED = (0, 1, 5)
-# Start of the names of temporary directories, by which messages are cleaned.
+# Prefix of the names of temporary directories, by which their paths are found in messages.
 TEMPORARY = "rsb-"
 
 
 class ProgramError(RuntimeError):
-    """Raised if the program is not found, fails, or has not been run yet."""
+    """Raised if the program is not found or fails, or if a result is requested before the first run."""
 
 
 def find_program() -> str | None:
@@ -30,7 +31,7 @@ def find_program() -> str | None:
 
 
 def without_paths(message: str) -> str:
-    """Returns a message without the paths of temporary files and lines of them, which its reader does not know."""
+    """Removes paths in temporary directories, and line numbers in these files, from a message."""
     return re.sub(rf"\S*[/\\]{TEMPORARY}[^\s:;,`'\"]*(: )?(line \d+: )?", "", message)
 
 
@@ -44,14 +45,14 @@ def answer(
 
     Args:
         words: the subcommand and its arguments; `--json` is added.
-        codes: exit codes that come with a document.
-        tell: takes each line of progress. If it raises, the program is stopped.
+        codes: exit codes with which the program prints a document.
+        tell: called with each line of progress. If it raises, the program is stopped.
         is_shared: whether results may be sent to the shared store that `RSB_STORE` names.
 
     Raises:
         ProgramError: if the program is not found or fails.
-        ValueError: if it does not accept an argument; the message names the accepted values.
-        RuntimeError: if there is no device of this index.
+        ValueError: if the program does not accept an argument; the message names the accepted values.
+        RuntimeError: if no device has this index.
     """
     program = find_program()
     if program is None:

@@ -61,17 +61,17 @@ def benchmark_matmul(
         use_tensor_cores: whether to measure types that PyTorch multiplies only on the matrix units of a
             GPU. If False, a GPU measures f32 and f64 only.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        One result per case, in ms and TFLOP/s; a case that cannot run has the reason.
+        One result per case, in ms and TFLOP/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a size, type or transpose is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     types = [dtype_of(dtype) for dtype in listed(dtypes)]
@@ -101,17 +101,17 @@ def benchmark_simple_matmul(
         num_runs: samples, in all processes.
         num_warmup: iterations per process before the first sample.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        The result, in ms and TFLOP/s; if it cannot run, with the reason.
+        The result, in ms and TFLOP/s; if it cannot run, with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if the size or type is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     sizes: Any = (size,) * 3 if is_integer(size) else size
@@ -145,23 +145,23 @@ def benchmark_convolution(
         dtypes: types such as `float32` and `bf16`.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
-        inputs: another name of `input_shapes`.
+        inputs: alias of `input_shapes`.
         weights: shapes of the weights (output channels, input channels per group, height, width) instead
             of `kernel_sizes`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `dilation` and `groups`; `stride` and `padding` are names of `strides` and
             `paddings`.
 
     Returns:
-        One result per case, in ms and TFLOP/s; a case that cannot run has the reason.
+        One result per case, in ms and TFLOP/s; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a shape or type is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     shapes = one_of(input_shapes=input_shapes, inputs=inputs)
@@ -209,12 +209,12 @@ def benchmark_memory_transfer(
         settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case, in ms and GB/s; a case that cannot run has the reason.
+        One result per case, in ms and GB/s; a case that cannot run has a `reason`.
 
     Raises:
-        ValueError: if a size or word is invalid; the message names valid ones.
+        ValueError: if a size, direction or kind of memory is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {"direction": directions, "size": [size_text(size) for size in listed(sizes)], "host_memory": host_memory}
     return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
@@ -241,17 +241,17 @@ def benchmark_memory_transfers(
         num_runs: samples of a case, in all processes.
         host_memory: `pinned` or `pageable`.
         device: `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        One result per case, in ms and GB/s; a case that cannot run, as any on a CPU, has the reason.
+        One result per case, in ms and GB/s; a case that cannot run, such as any on a CPU, has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
-        ValueError: if a size or word is invalid; the message names valid ones.
+        TypeError: if a parameter is given under two names.
+        ValueError: if a size, direction or kind of memory is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     words = ("cpu_to_gpu", "gpu_to_cpu") if directions is None else directions
@@ -276,8 +276,8 @@ def measure_sequential_read(tensor: Any, num_iterations: int = 1000) -> Access:
         Bytes read over time in GB/s, and the time of one pass in µs.
 
     Raises:
-        TypeError: if it is not a tensor.
-        ValueError: if it is empty or on a device without a clock here, or the number is below 1.
+        TypeError: if `tensor` is not a tensor.
+        ValueError: if the tensor is empty or cannot be timed on its device, or `num_iterations` is below 1.
         ImportError: if PyTorch is not installed.
     """
     return _access([tensor], lambda: tensor.sum(), num_iterations)
@@ -294,8 +294,8 @@ def measure_sequential_write(tensor: Any, num_iterations: int = 1000) -> Access:
         Bytes written over time in GB/s, and the time of one pass in µs.
 
     Raises:
-        TypeError: if it is not a tensor.
-        ValueError: if it is empty or on a device without a clock here, or the number is below 1.
+        TypeError: if `tensor` is not a tensor.
+        ValueError: if the tensor is empty or cannot be timed on its device, or `num_iterations` is below 1.
         ImportError: if PyTorch is not installed.
     """
     return _access([tensor], lambda: tensor.fill_(0), num_iterations)
@@ -314,9 +314,9 @@ def measure_memory_copy(src: Any, dst: Any, num_iterations: int = 1000) -> Acces
         as read and written; between two devices once.
 
     Raises:
-        TypeError: if one is not a tensor.
-        ValueError: if they differ in shape or type, share memory, are empty, repeat elements or on a device
-            without a clock here, or the number is below 1.
+        TypeError: if an argument is not a tensor.
+        ValueError: if the tensors differ in shape or type, share memory, are empty, repeat elements or cannot
+            be timed on their device, or `num_iterations` is below 1.
         ImportError: if PyTorch is not installed.
     """
     return _access([src, dst], lambda: dst.copy_(src), num_iterations)
@@ -376,19 +376,19 @@ def benchmark_autograd(
         num_runs: samples of a case, in all processes.
         dtypes: types such as `f32` and `bf16`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `batch_size`, `width` and `num_layers`.
 
     Returns:
-        One result per case, in ms; a case that cannot run has the reason. If both passes of the same
+        One result per case, in ms; a case that cannot run has a `reason`. If both passes of the same
         layers were measured, both results have the times of both.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if an operation, shape or type is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     both = ("forward", "backward")
@@ -406,7 +406,7 @@ def benchmark_autograd(
 
 
 def _with_both_passes(results: Sequence[AutogradResult]) -> ResultList[AutogradResult]:
-    """Returns the results, each with the times of both passes of its layers, if they were measured."""
+    """Returns the results; each also gets the time of the other pass of the same layers, if it was measured."""
     times = {(_layers(one.parameters), one.parameters.get("operation")): one.time_ms for one in results}
     found: ResultList[AutogradResult] = ResultList()
     for one in results:
@@ -430,14 +430,14 @@ def benchmark_compile(
     """Benchmarks `torch.compile` of element-wise operations.
 
     Args:
-        rows: number of rows, and length of each.
+        rows: number of rows, and the length of a row.
         compilations: `cold` for compilation with empty caches, `warm` for the compiled function.
         dtypes: types such as `f32` and `bf16`.
         device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
         settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
     """
     return benchmark(CompileResult, "pytorch/torch-compile", device, settings, dtype=dtypes, compilation=compilations, rows=rows)
 
@@ -449,7 +449,7 @@ def benchmark_execution(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> ResultList[CompileResult]:
-    """Benchmarks ways to run the forward pass of a decoder.
+    """Benchmarks the forward pass of a decoder in several execution modes.
 
     Args:
         executions: `eager`, `compiled`, or `graph` for a graph that a GPU replays.
@@ -459,13 +459,13 @@ def benchmark_execution(
         more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(CompileResult, "pytorch/execution", device, settings, dtype=dtypes, execution=executions, **more)
 
@@ -485,13 +485,13 @@ def benchmark_training(
         more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(StepResult, "pytorch/training", device, settings, dtype=dtypes, **more)
 
@@ -505,13 +505,13 @@ def benchmark_layer_norm(
     """Benchmarks layer normalization.
 
     Args:
-        rows: number of rows, and length of each.
+        rows: number of rows, and the length of a row.
         dtypes: types such as `f32` and `bf16`.
         device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
         settings: number of replicates and samples, and the time limit.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
     """
     return benchmark(LayerNormResult, "pytorch/layer-norm", device, settings, dtype=dtypes, rows=rows)
 
@@ -537,26 +537,26 @@ def benchmark_attention(
     Args:
         batch_sizes: numbers of sequences; by default 1.
         num_heads: numbers of heads; by default 8.
-        head_dims: lengths of a head; by default 64.
+        head_dims: numbers of elements of a head; by default 64.
         sequence_lengths: numbers of positions of queries and keys; by default 512.
         causal: whether each position attends only to itself and earlier ones.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
         dtypes: types such as `f32` and `bf16`.
-        batch_size: another name of `batch_sizes`.
-        head_dim: another name of `head_dims`.
+        batch_size: alias of `batch_sizes`.
+        head_dim: alias of `head_dims`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        One result per case, in ms and tokens per second; a case that cannot run has the reason.
+        One result per case, in ms and tokens per second; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if a parameter is given under two names.
         ValueError: if a size or type is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {
         "dtype": dtypes,
@@ -591,13 +591,13 @@ def benchmark_transformer(
         more: values of `batch_size`, `prompt_length`, `output_length`, `width` and `num_layers`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)
@@ -629,8 +629,8 @@ def run_basic_inference_test(
         use_cache: whether to generate tokens with a cache of keys and values; else only one pass runs.
         dtype: type such as `float32` and `bf16`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
         One result per batch size and length, in ms and tokens per second: `forward_time_ms` is that of one
@@ -638,7 +638,7 @@ def run_basic_inference_test(
         into the memory, has the reason.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if the model, a size, the type or the device is invalid; the message names valid ones.
         ImportError: if PyTorch is not installed.
         RuntimeError: if the program is missing or fails, or there is no device of this index.

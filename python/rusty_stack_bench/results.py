@@ -14,7 +14,7 @@ class Outcome(str, enum.Enum):
     MEASURED = "measured"
     SKIPPED = "skipped"
     FAILED = "failed"
-    # Ran on an emulated GPU, whose times mean nothing.
+    # Ran on an emulated GPU, whose times are meaningless.
     SIMULATED = "simulated"
 
 
@@ -25,7 +25,7 @@ class Reason:
     what: str
     why: str
     cure: str
-    # Kind of the obstacle if programs distinguish it, such as `missing_package`.
+    # Kind of obstacle, such as `missing_package`, for programs that handle it.
     obstacle: str | None = None
 
 
@@ -68,13 +68,13 @@ class Result:
 
     @property
     def device(self) -> str:
-        """The device of the case, such as `cpu:0`; only its backend if that is missing here."""
+        """The device of the case, such as `cpu:0`; only the backend if this machine has no such device."""
         parts = self.benchmark_id.split("/")
         return parts[2] if len(parts) > 2 else "none"
 
     @property
     def precision(self) -> str | None:
-        """The data type of the elements, such as `f16`; another name of `dtype`."""
+        """The data type of the elements, such as `f16`; alias of `dtype`."""
         return self.dtype
 
     @property
@@ -84,7 +84,7 @@ class Result:
 
     @property
     def throughput_tflops(self) -> float | None:
-        """Operations over time, in TFLOP/s; another name of `tflops`."""
+        """Operations over time, in TFLOP/s; alias of `tflops`."""
         return self.fields.get("tflops")
 
     def record(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class TransferResult(Result):
 
     @property
     def direction(self) -> str | None:
-        """The direction of the copy, such as `cpu_to_gpu`; another name of `operation`."""
+        """The direction of the copy, such as `cpu_to_gpu`; alias of `operation`."""
         return self.operation
 
 
@@ -237,12 +237,12 @@ class AutogradResult(Result):
 
     @property
     def time_forward_ms(self) -> float | None:
-        """Time of the forward pass; another name of `forward_time_ms`."""
+        """Time of the forward pass; alias of `forward_time_ms`."""
         return self.forward_time_ms
 
     @property
     def time_backward_ms(self) -> float | None:
-        """Time of the backward pass; another name of `backward_time_ms`."""
+        """Time of the backward pass; alias of `backward_time_ms`."""
         return self.backward_time_ms
 
 
@@ -326,7 +326,7 @@ class GenerationResult(Result):
 
     @property
     def max_tokens(self) -> int | None:
-        """Tokens generated per request; another name of `output_length`."""
+        """Tokens generated per request; alias of `output_length`."""
         return self.output_length
 
 
@@ -354,17 +354,17 @@ class KernelResult(Result):
 
     @property
     def kernel_name(self) -> str | None:
-        """The kernel, or the source file that was compiled; another name of `operation`."""
+        """The kernel, or the source file that was compiled; alias of `operation`."""
         return self.source_file or self.operation
 
     @property
     def input_shapes(self) -> str | None:
-        """Sizes of the input; another name of `input_shape`."""
+        """Sizes of the input; alias of `input_shape`."""
         return self.input_shape
 
     @property
     def output_shapes(self) -> str | None:
-        """Sizes of the output; another name of `output_shape`."""
+        """Sizes of the output; alias of `output_shape`."""
         return self.output_shape
 
 
@@ -387,12 +387,12 @@ class TrainingResult(Result):
 
     @property
     def stage(self) -> int | None:
-        """The stage of ZeRO; another name of `zero_stage`."""
+        """The stage of ZeRO; alias of `zero_stage`."""
         return self.zero_stage
 
     @property
     def num_gpus(self) -> int | None:
-        """GPUs used, one for each rank; another name of `num_ranks`. On a CPU the number of processes."""
+        """GPUs used, one for each rank; alias of `num_ranks`. On a CPU the number of processes."""
         return self.num_ranks
 
 
@@ -467,7 +467,7 @@ class TensorPrecision(str, enum.Enum):
 
 @dataclass(frozen=True)
 class MemoryBandwidthResult(Result):
-    """Result of reading, writing or copying arrays. `std_dev` is that of the time of a pass, in ms."""
+    """Result of reading, writing or copying arrays. `std_dev` is the standard deviation of the time of a pass, in ms."""
 
     operation: str | None = None
     size_bytes: int | None = None
@@ -516,11 +516,11 @@ def records_of(results: Results) -> list[dict[str, Any]]:
     """Returns the records of results in any form.
 
     Args:
-        results: a result, a record, a run, or several of them. A result of `HBMBandwidthResult` stands for
-            those that it consists of.
+        results: a result, a record, a run, or several of them. An `HBMBandwidthResult` is replaced by
+            the results that it was joined from.
 
     Raises:
-        TypeError: if there is something else.
+        TypeError: if an entry has another type.
     """
     if isinstance(results, Result):
         return [results.record()]
@@ -542,11 +542,11 @@ def _is_iterable(value: object) -> bool:
 class TensorCoreInfo:
     """The matrix unit of a GPU. Unknown values are None; peaks are in TFLOP/s."""
 
-    # Whether the GPU has one; None if its architecture is unknown.
+    # Whether the GPU has a matrix unit; None if its architecture is unknown.
     available: bool | None
     # Instruction set, such as `gfx942` or `sm_90`.
     architecture: str | None = None
-    # Data types of its instructions, such as `f16`.
+    # Data types of the matrix unit's instructions, such as `f16`.
     supported_dtypes: tuple[str, ...] = ()
     # Tiles m x n x k of the instructions for f16.
     matrix_size: str | None = None
@@ -555,7 +555,7 @@ class TensorCoreInfo:
     peak_tflops_tf32: float | None = None
     # Generation of the WMMA unit of an AMD Radeon GPU.
     wmma_version: int | None = None
-    # Why nothing is known.
+    # Why the values are unknown.
     reason: Reason | None = None
 
 
@@ -568,7 +568,7 @@ class PrecisionBenchmarkResult(Result):
     throughput_gb_s: float | None = None
     memory_bandwidth_gb_s: float | None = None
     utilization_percent: float | None = None
-    # How many times faster than in the other type; both are measured in one process.
+    # How many times faster than in the type `speedup_over`; both are measured in one process.
     speedup: float | None = None
     speedup_over: str | None = None
     reference_accuracy_error: float | None = None
@@ -609,7 +609,7 @@ class TensorOpResult(Result):
 
     @property
     def throughput(self) -> float | None:
-        """Bytes of input and output over time, in GB/s; another name of `throughput_gb_s`."""
+        """Bytes of input and output over time, in GB/s; alias of `throughput_gb_s`."""
         return self.throughput_gb_s
 
 
@@ -662,15 +662,15 @@ class CollectiveResult(Result):
     num_gpus: int | None = None
     algorithm: str | None = None
     communication_backend: str | None = None
-    # Bytes over each link over time, which does not depend on the number of GPUs.
+    # Bandwidth of each link, which does not depend on the number of GPUs.
     bandwidth_gb_s: float | None = None
-    # Bytes of the buffer over time.
+    # Size of the buffer divided by the time.
     throughput_gb_s: float | None = None
 
 
 @dataclass(frozen=True)
 class ComputeUtilizationResult(Result):
-    """Resident waves of a kernel, and what a profiler counted while it ran."""
+    """Occupancy of a kernel, and counters that a profiler read while the kernel ran."""
 
     operation: str | None = None
     grid_size: int | None = None
@@ -679,7 +679,7 @@ class ComputeUtilizationResult(Result):
     sm_efficiency_percent: float | None = None
     warp_efficiency_percent: float | None = None
     global_memory_efficiency_percent: float | None = None
-    # Source of the counted values, and why others are None.
+    # Source of the counters, and why some of them are None.
     counters_note: str | None = None
     registers: float | None = None
     recommended_block_size: int | None = None
@@ -696,7 +696,7 @@ class ROCmDriverInfo:
     platforms: tuple[str, ...] | None = None
     # Versions by name of the component.
     components: Mapping[str, str] | None = None
-    # Instruction sets that its libraries have kernels for.
+    # Instruction sets for which its libraries have kernels.
     supported_gpus: tuple[str, ...] | None = None
     compiler_version: str | None = None
     HSA_VERSION: str | None = None
@@ -710,7 +710,7 @@ class ROCmDriverInfo:
 
 @dataclass(frozen=True)
 class ROCmSMIMetrics(Result):
-    """Sensors of a GPU over a time: highest temperature and memory, means of the other values.
+    """Sensor readings of a GPU over a period: the highest temperature and memory, and means of the other values.
 
     Temperatures are in °C, power in W, memory in MB. `snapshots` has the values of each reading.
     """
@@ -724,28 +724,28 @@ class ROCmSMIMetrics(Result):
     gpu_throttled: bool | None = None
     duration_seconds: float | None = None
     sample_interval_ms: float | None = None
-    # GPUs that were read at the same time.
+    # Number of GPUs that were read at the same time.
     num_gpus: int | None = None
     snapshots: list[dict[str, Any]] | None = None
 
     @property
     def compute_utilization_percent(self) -> float | None:
-        """Share of time that the compute units were busy; another name of `gpu_utilization_percent`."""
+        """Share of time that the compute units were busy; alias of `gpu_utilization_percent`."""
         return self.gpu_utilization_percent
 
 
 @dataclass(frozen=True)
 class PerformanceBaseline:
-    """Best values of a short run, saved as the baseline `installation`. Unknown values are None."""
+    """Best values of a short run, which is saved as the baseline `installation`. Unknown values are None."""
 
     # The ROCm installation and the versions of PyTorch and Python.
     device_info: Mapping[str, Any]
-    # Device of the values, such as `rocm:0`.
+    # Device on which the values were measured, such as `rocm:0`.
     device: str | None
     peak_memory_bandwidth_gb_s: float | None
     peak_compute_tflops_fp32: float | None
     peak_compute_tflops_fp16: float | None
-    # Sizes in bytes: of one L1 and one L2 cache, and of the memory of the GPU.
+    # Sizes in bytes of one L1 cache, of one L2 cache, and of the memory of the GPU.
     cache_size_l1: int | None
     cache_size_l2: int | None
     cache_size_hbm: int | None

@@ -26,12 +26,12 @@ _LEVELS = (0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class InstallationCheck:
-    """Findings on the GPUs, drivers and software of a machine."""
+    """Findings about the GPUs, drivers and software of a machine."""
 
     # Whether ROCm is installed, and no finding is an error.
     is_ok: bool
     driver_info: ROCmDriverInfo
-    # Each with `severity` (error, warning, note, ok), `what`, `why` and `cure`.
+    # The findings, each with `severity` (error, warning, note, ok), `what`, `why` and `cure`.
     findings: list[dict[str, Any]]
 
     def __bool__(self) -> bool:
@@ -85,7 +85,7 @@ def get_rocm_smi_info(*, device: Device = "auto") -> ResultList[ROCmSMIMetrics]:
         device: `rocm:0`, `cuda:0` …, or `auto` for every GPU.
 
     Returns:
-        One result per GPU; without a GPU one that has the reason.
+        One result per GPU; without a GPU, one result with a `reason`.
 
     Raises:
         ValueError: if the device is invalid.
@@ -106,8 +106,8 @@ def collect_rocm_smi_metrics(
         device: `rocm:0`, `cuda:0` …, or `auto` for every GPU, one after another.
 
     Returns:
-        One result per GPU with the values over the time, and in `snapshots` those of each reading; without
-        a GPU one that has the reason.
+        One result per GPU with the values over the time, and in `snapshots` those of each reading; without a GPU,
+        one result with a `reason`.
 
     Raises:
         ValueError: if a value or the device is invalid.
@@ -132,7 +132,8 @@ def establish_performance_baseline(
     """Measures bandwidth and peak rates for less than a minute, and saves them as a baseline.
 
     The first GPU is measured, else the CPU, by the program's kernels and the vendor's libraries. Later
-    calls compare with the baseline, which a changed installation replaces if it passes.
+    calls compare their values with this baseline. A run on changed software replaces it if it passes the
+    comparison.
 
     Args:
         use_pytorch: whether `device_info` also has the versions of PyTorch and Python.
@@ -168,14 +169,14 @@ def _version(package: str) -> str | None:
 def verify_rocm_installation(verbose: bool = True) -> InstallationCheck:
     """Diagnoses GPUs, drivers, permissions and ROCm.
 
-    It verifies the software: a ROCm installation, and that nothing which is here is broken. A machine
-    without a GPU passes; `get_rocm_smi_info` and `detect_tensor_cores` show whether there is one.
+    Checks that ROCm is installed and that no installed driver or software is broken. A machine without a
+    GPU passes; `get_rocm_smi_info` and `detect_tensor_cores` report whether there is a GPU.
 
     Args:
         verbose: whether to print the findings.
 
     Returns:
-        The findings, which are true if ROCm is installed and no finding is an error.
+        The findings, which evaluate to True if ROCm is installed and no finding is an error.
 
     Raises:
         RuntimeError: if the program is missing or fails.
@@ -208,19 +209,19 @@ def benchmark_hip_kernel_compilation(
     Args:
         kernel_type: one or several sources of the program, such as `vector_add`, `elementwise` and `gemm`.
         optimization_level: one or several levels, 0 to 3.
-        architecture: one or several targets, such as `gfx942`, whose GPU need not be here; by default that
+        architecture: one or several targets, such as `gfx942` (the GPU need not be present); by default that
             of the first AMD GPU, else `gfx90a`.
         num_runs: samples of a case, in all processes.
         num_warmup: compilations per process before the first sample.
-        warmup_runs: another name of `num_warmup`.
-        device: `auto`; the CPU compiles, whatever the target.
-        settings: replicates, samples and time limit, instead of these numbers.
+        warmup_runs: alias of `num_warmup`.
+        device: `auto`; the CPU compiles for every target.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
 
     Returns:
-        One result per case, in ms; without the compiler, with the reason.
+        One result per case, in ms; without the compiler, with a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if a source, level, target or the device is invalid; the message names valid ones.
         RuntimeError: if the program is missing or fails.
     """
@@ -257,7 +258,7 @@ def run_rocm_profile(
 
     Returns:
         The results, and the paths of the timelines (.pftrace for Perfetto, .csv); without an AMD GPU, the
-        results have the reason.
+        results have a `reason`.
 
     Raises:
         ValueError: if there is no such benchmark, or the device is invalid.

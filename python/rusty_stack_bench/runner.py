@@ -75,7 +75,7 @@ class BenchmarkRunnerConfig:
             parallel. Functions under `@benchmark` ignore it.
         max_workers: number of parallel compilations; by default one per CPU.
         timeout_seconds: limit of one replicate of a case, in seconds; by default that of the program.
-        verbose: whether there is a line of progress for each case.
+        verbose: whether a line of progress is reported for each case.
     """
 
     suite: str = BenchmarkSuite.QUICK
@@ -104,7 +104,7 @@ class BenchmarkRunner:
         config: the configuration, or a dictionary with its fields.
 
     Raises:
-        ValueError: if the dictionary has another key.
+        ValueError: if the dictionary has an unknown key.
     """
 
     def __init__(self, config: BenchmarkRunnerConfig | Mapping[str, Any] | None = None) -> None:
@@ -117,8 +117,8 @@ class BenchmarkRunner:
         """Sets a function that receives each line of progress.
 
         Args:
-            callback: takes a line of text, between samples and never during one. If it raises, the run is
-                stopped, and the exception is that of the caller.
+            callback: called with a line of text, never during a sample. If it raises, the run is stopped and the
+                exception is passed on to the caller.
         """
         self._tell = callback
 
@@ -214,7 +214,7 @@ class BenchmarkRunner:
             settings: number of replicates and samples, and the time limit, for functions.
 
         Returns:
-            The results of functions; or the run of a file, a list if there are several files.
+            The results of the functions; or the run of the file, or a list of runs for several files.
 
         Raises:
             ValueError: if `benchmark_list` is empty, or contains both kinds.
@@ -283,7 +283,7 @@ class BenchmarkRunner:
             ValueError: if there is no such baseline.
         """
         stored = self._stored()
-        # The name of a suite is that of its saved baseline.
+        # A baseline is saved under the name of its suite.
         saved: str = "" if self.run is None else self.run["suite"]
         before: Side = saved if baseline is None else baseline
         return BenchmarkComparator(before, stored, results_dir=self.config.output_dir)

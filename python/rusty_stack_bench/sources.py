@@ -1,4 +1,4 @@
-"""Runs in any form, converted to files for the program's own code."""
+"""Converts runs, in any accepted form, to files for the native code."""
 from __future__ import annotations
 
 import json
@@ -36,7 +36,7 @@ class Sources:
     """Converts runs to files. Temporary files are deleted with this object.
 
     Args:
-        results_dir: the results directory in which ids of runs are searched.
+        results_dir: the results directory in which run ids are looked up.
     """
 
     def __init__(self, results_dir: Path = "benchmark_results") -> None:
@@ -56,7 +56,7 @@ class Sources:
         return self._files(side, self._directory())
 
     def _files(self, side: Side, directory: str) -> list[str]:
-        """Returns the files of a side; what is not a file yet is stored in a directory."""
+        """Returns the files of a side; runs and results that are not files yet are stored in `directory` first."""
         from . import _native
 
         given = [cast(RunLike, side)] if _kind(side) != "sequence" else list(cast("Sequence[RunLike]", side))
@@ -107,7 +107,7 @@ class Sources:
         return directory
 
     def _named(self, text: str) -> str:
-        """Returns the file of a run id of the results directory; other names unchanged."""
+        """Returns the file of a run id in the results directory; returns other names unchanged."""
         if os.path.exists(text) or os.path.basename(text) != text:
             return text
         path = os.path.join(self.results_dir, "runs", f"{text}.json")
@@ -126,7 +126,7 @@ def _delete(directory: str) -> None:
 
 
 def _kind(one: object) -> str:
-    """Returns the form of a run: path, result, run, record or sequence."""
+    """Returns the form in which a run is given: path, result, run, record or sequence."""
     if isinstance(one, (str, PathLike)):
         return "path"
     if isinstance(one, (Result, HBMBandwidthResult)):

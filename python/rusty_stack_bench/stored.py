@@ -16,7 +16,7 @@ from .results import Result, Results, records_of
 from .sources import Path, RunLike, Side, Sources
 from .tables import Run, check_component, fields
 
-# Runs that are searched for the results of one component, newest first.
+# Number of runs that are searched for the results of one component, newest first.
 _MOST_RUNS = 50
 
 
@@ -33,7 +33,7 @@ class ResultsPersistence:
 
     @property
     def base_dir(self) -> str:
-        """The results directory; another name of `results_dir`."""
+        """The results directory; alias of `results_dir`."""
         return self.results_dir
 
     def save_benchmark_run(self, results: Results, metadata: Mapping[str, Any] | None = None) -> str:
@@ -41,7 +41,7 @@ class ResultsPersistence:
 
         Args:
             results: what `run_suite` or a benchmark returned. A stored run with the same id is replaced.
-            metadata: values to keep in the `metadata` of each result; the names of the format win.
+            metadata: values to store in the `metadata` of each result; names defined by the format take precedence.
 
         Returns:
             The id of the run.
@@ -71,8 +71,8 @@ class ResultsPersistence:
         Args:
             component_id: the component, such as `pytorch`.
             result: a result or a record of the component; or fields of docs/glossary.md, such as
-                `{"time_ms": 1.2}`, of a case on `cpu:0` (or on its field `device`). Texts and integers of
-                fields without a direction, such as `dtype`, tell its cases apart.
+                `{"time_ms": 1.2}`, of a case on `cpu:0` (or on the device in the field `device`). Strings and
+                integers in fields without a direction, such as `dtype`, become part of the case id.
 
         Returns:
             The id of the run.
@@ -105,7 +105,7 @@ class ResultsPersistence:
             The id of the comparison.
 
         Raises:
-            ValueError: if `comparison` is no comparison, or one of other runs.
+            ValueError: if `comparison` is not a comparison, or compares other runs.
             OSError: if it cannot be written.
         """
         from . import _native
@@ -178,7 +178,7 @@ class ResultsPersistence:
 
         Args:
             benchmark_type: only runs of this suite, or with a result of this type (`gpu_performance`) or
-                benchmark (`gemm`). A number in this place is `limit`.
+                benchmark (`gemm`). A number passed here is taken as `limit`.
             limit: the largest number of runs.
 
         Raises:
@@ -197,10 +197,11 @@ class ResultsPersistence:
         return found
 
     def export_to_json(self, run_id: Path, output_path: Path | None = None) -> str:
-        """Writes a run, complete, as JSON.
+        """Writes a run or all runs as JSON.
 
         Args:
-            run_id: its id, or a prefix of it. The path of a file in this place is `output_path`, for every run.
+            run_id: its id, or a prefix of it. A file path passed here is taken as
+                `output_path`, and every run is exported.
             output_path: the file; by default `export_<run id>.json` in the results directory.
 
         Returns:
@@ -216,8 +217,8 @@ class ResultsPersistence:
         """Writes a CSV file with one line per metric of each result.
 
         Args:
-            run_ids: ids of runs, or one, or prefixes. The path of a file in this place is `output_path`, for
-                every run.
+            run_ids: one or several run ids, or prefixes of them. A file path passed here is taken as
+                `output_path`, and every run is exported.
             output_path: the file; by default `export_<first run id>.csv` in the results directory.
 
         Returns:
@@ -255,7 +256,7 @@ class ResultsPersistence:
 
         Raises:
             TypeError: if a number is not an integer.
-            ValueError: if one is negative, or the results directory does not exist.
+            ValueError: if a number is negative, or the results directory does not exist.
             OSError: if a run cannot be deleted.
         """
         from . import _native
@@ -268,8 +269,8 @@ class BenchmarkResultsDB:
     """Results and comparisons as a database: a results directory, whose index is a SQLite file.
 
     Args:
-        db_path: the results directory. A name that ends in `.db` means the directory without the ending: by
-            default `benchmark_results`. Its index is `benchmarks.db` in it.
+        db_path: the results directory. A name that ends in `.db` stands for the directory without this ending.
+            The default is `benchmark_results`. The index is the file `benchmarks.db` in this directory.
     """
 
     def __init__(self, db_path: Path = "benchmark_results.db") -> None:
@@ -281,7 +282,7 @@ class BenchmarkResultsDB:
         return self.persistence.results_dir
 
     def save_benchmark_result(self, result: Results) -> str:
-        """Stores a result, several, or a run.
+        """Stores one or several results, or a run.
 
         Args:
             result: what a benchmark or `run_suite` returned.
@@ -326,7 +327,7 @@ class BenchmarkResultsDB:
             The id of the comparison.
 
         Raises:
-            ValueError: if `comparison` is no comparison.
+            ValueError: if `comparison` is not a comparison.
             OSError: if it cannot be written.
         """
         found = comparison.to_dict() if isinstance(comparison, BenchmarkComparator) else dict(comparison)
@@ -384,7 +385,7 @@ class BenchmarkResultsDB:
             output_path: the file to write.
 
         Returns:
-            The text; the path if one is given.
+            The exported text, or the path if one is given.
 
         Raises:
             ValueError: if the format is unknown, or the results directory does not exist.
@@ -442,12 +443,12 @@ class ReportGenerator:
     """Reports on runs, optionally compared with a baseline.
 
     Args:
-        config: content and look, or a dictionary with its fields. The file of a run in this place is the
-            run that `generate` and `write` report on.
+        config: content and look, or a dictionary with its fields. A file path passed here is taken
+            as the run that `generate` and `write` report on.
         baseline: the file of the baseline run, for `generate` and `write`.
 
     Raises:
-        ValueError: if the dictionary has another key.
+        ValueError: if the dictionary has an unknown key.
     """
 
     def __init__(
@@ -589,7 +590,7 @@ class ReportGenerator:
             environment: the `environment` of a run.
 
         Raises:
-            ValueError: if it is no environment.
+            ValueError: if `environment` is not an environment.
         """
         from . import _native
 
@@ -616,7 +617,7 @@ class ReportGenerator:
             comparison: a comparator, or what its `to_dict` returned.
 
         Raises:
-            ValueError: if it is no comparison.
+            ValueError: if `comparison` is not a comparison.
         """
         from . import _native
 
@@ -650,8 +651,8 @@ class ReportGenerator:
 
         Args:
             content: the report.
-            format: its format, which determines the ending of the name.
-            output_path: the file; by default `benchmark_report` and the time, in the current directory.
+            format: its format, which determines the file extension.
+            output_path: the file; by default `benchmark_report` followed by the time, in the current directory.
 
         Returns:
             The path.

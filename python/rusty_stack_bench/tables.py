@@ -11,7 +11,7 @@ from typing import Any
 from .arguments import nearest
 from .results import Results, records_of
 
-# Fields that are the time of a case; those of Rust are in crates/rsb-wheel/src/insight.rs.
+# Fields that contain the time of a case; crates/rsb-wheel/src/insight.rs has the same list.
 TIMES = ("time_ms", "time_us", "latency_ns")
 
 
@@ -130,13 +130,13 @@ def to_polars(results: Results) -> Any:
 
 
 def unit_of(metric: str) -> str:
-    """Returns the unit of a field of docs/glossary.md; an empty text for a ratio, a count or another name."""
+    """Returns the unit of a field of docs/glossary.md; an empty string for a ratio, a count or an unknown name."""
     unit: str = _field(metric).get("unit", "")
     return "" if unit == "1" else unit
 
 
 def is_lower_better(metric: str) -> bool | None:
-    """Returns whether lower values of a field of docs/glossary.md are better; None if neither direction is."""
+    """Returns whether lower values of a field of docs/glossary.md are better; None if it has no direction."""
     better = _field(metric).get("better")
     return None if better is None else better == "lower"
 
@@ -149,10 +149,10 @@ def fields() -> dict[str, dict[str, Any]]:
 
 
 def check_metric(metric: str) -> str:
-    """Returns the name of a field of docs/glossary.md.
+    """Checks that a name is a field of docs/glossary.md, and returns it.
 
     Raises:
-        ValueError: if it is none; the message names those that are most like it.
+        ValueError: if it is not; the message lists the most similar fields.
     """
     known = fields()
     if metric not in known:
@@ -161,7 +161,7 @@ def check_metric(metric: str) -> str:
 
 
 def check_component(component_id: str) -> str:
-    """Returns the name of a component.
+    """Checks that a component exists, and returns its name.
 
     Raises:
         ValueError: if it is unknown.

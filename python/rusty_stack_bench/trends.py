@@ -18,7 +18,7 @@ class TrendAnalysisConfig:
     Args:
         lookback_days: changes older than this many days are reported as information only.
         min_data_points: smallest number of points for change points, alerts and a forecast, at least 3.
-        significance_threshold: share of false alerts over all series, above 0 and below 1.
+        significance_threshold: accepted share of false alerts over all series, above 0 and below 1.
         alert_threshold_percent: smallest change that raises an alert, in percent. Twice that is critical.
     """
 
@@ -60,7 +60,7 @@ class TrendAnalysisIntegration:
         config: the settings, or a dictionary with the same fields.
 
     Raises:
-        ValueError: if the dictionary has another key.
+        ValueError: if the dictionary has an unknown key.
     """
 
     def __init__(self, config: TrendAnalysisConfig | Mapping[str, Any] | None = None) -> None:
@@ -71,7 +71,7 @@ class TrendAnalysisIntegration:
         """Sets the results directory to read.
 
         Args:
-            persistence: a `ResultsPersistence`, or the directory; `benchmark_results` until it is set.
+            persistence: a `ResultsPersistence`, or the directory; `benchmark_results` until this is called.
         """
         known = getattr(persistence, "results_dir", None)
         self.results_dir = known if isinstance(known, str) else str(persistence)
@@ -95,7 +95,7 @@ class TrendAnalysisIntegration:
             describes them.
 
         Raises:
-            ValueError: if docs/glossary.md does not have the metric, the results directory does not exist, or a
+            ValueError: if docs/glossary.md does not list the metric, the results directory does not exist, or a
                 setting is out of range.
             OSError: if it cannot be read.
         """
@@ -106,7 +106,7 @@ class TrendAnalysisIntegration:
         return times_of(lambda metric: self.analyze_trends(metric, component_id))
 
     def get_trend_summary(self, component_id: str | None = None) -> dict[str, int]:
-        """Returns the number of series of the time, by direction, and of change points and alerts.
+        """Counts the time series by direction, and their change points and alerts.
 
         Args:
             component_id: only cases of this component or benchmark.
@@ -153,7 +153,7 @@ class TrendAnalysisIntegration:
         return self._alerts("better", component_id)
 
     def generate_trend_dashboard(self) -> str:
-        """Returns the health of the stored runs and the trends of the time, as text.
+        """Returns the health of the stored runs and the trends of the times of cases, as text.
 
         Raises:
             ValueError: if the results directory does not exist, or a setting is out of range.
@@ -179,7 +179,7 @@ class TrendAnalysisIntegration:
 
 
 def times_of(trends: Callable[[str], Sequence[dict[str, Any]]]) -> Rows:
-    """Returns one trend per case: that of its time, in whatever unit it is.
+    """Returns the trend of the time of each case, from the first of `TIMES` that the case has.
 
     Args:
         trends: returns the trends of a metric.

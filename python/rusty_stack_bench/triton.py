@@ -34,12 +34,12 @@ def benchmark_compile(
         more: values of `num_warps`, `num_stages` and `compilation`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     axes = {"kernel": kernels, "target": targets, "dtype": dtypes, **more}
     return ResultList(_with_occupancy(one) for one in benchmark(KernelResult, "triton/compile", "cpu:0", settings, **axes))
@@ -74,15 +74,15 @@ def benchmark_triton_compilation(
             `compilation` (cold), each with one value or several; by default softmax and matmul.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
-        device: `auto` or `cpu`; the CPU compiles, whatever the target.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        device: `auto` or `cpu`; the CPU compiles for every target.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        One result per case, in ms, bytes and percent; a case that cannot run has the reason.
+        One result per case, in ms, bytes and percent; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if one number or key is given under two names, or a configuration has another key.
+        TypeError: if a parameter or key is given under two names, or a configuration has an unknown key.
         ValueError: if a value is invalid; the message names valid ones.
     """
     if device not in ("auto", "cpu", "cpu:0"):
@@ -117,12 +117,12 @@ def benchmark_operation(
         more: values of `size`.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(KernelResult, "triton/operation", device, settings, kernel=kernels, dtype=dtypes, **more)
 
@@ -142,23 +142,24 @@ def benchmark_triton_ops(
 
     Args:
         operations: `vector-add`, `softmax`, `layer-norm`, `matmul` or `attention`; by default all.
-        input_shapes: sizes: m, n and k of a product, positions of an attention, length of a row, or root
-            of the number of elements; an integer, or equal ones; by default 4096.
+        input_shapes: one size per case: m, n and k of a product, the positions of an attention, the length of a
+            row, or the square root of the number of elements; an integer or a tuple of equal integers; by
+            default 4096.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes.
         dtypes: types such as `f32` and `bf16`.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
 
     Returns:
-        One result per case, in ms and GB/s; `comparison_to_pytorch` is how many times faster than PyTorch
-        it is. A case that cannot run has the reason.
+        One result per case, in ms and GB/s; `comparison_to_pytorch` is the speedup over PyTorch. A case that cannot
+        run has a `reason`.
 
     Raises:
-        TypeError: if one number is given under two names.
+        TypeError: if a parameter is given under two names.
         ValueError: if an operation, size or type is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     sizes = None if input_shapes is None else [_side(shape) for shape in listed(input_shapes, isinstance(input_shapes, tuple))]

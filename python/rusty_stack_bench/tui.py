@@ -45,9 +45,9 @@ class TUIIntegrationConfig:
 
     Args:
         show_live_progress: whether callbacks receive progress during a run.
-        auto_run_on_selection: whether `on_benchmark_selected` measures at once.
-        save_results_automatically: whether runs are kept in the results directory; otherwise only what is
-            returned remains.
+        auto_run_on_selection: whether `on_benchmark_selected` starts measuring immediately.
+        save_results_automatically: whether runs are kept in the results directory; otherwise they are only
+            returned.
         show_comparison_after_run: whether the panel of a run contains its comparison with the saved baseline.
         animation_style: spinner, bar or none.
     """
@@ -60,7 +60,7 @@ class TUIIntegrationConfig:
 
 
 class TUIIntegration:
-    """The benchmarks of an installer.
+    """Benchmarks for an installer.
 
     Args:
         config: the settings, or a dictionary with the same fields.
@@ -86,7 +86,7 @@ class TUIIntegration:
         self._metrics: dict[str, Mapping[str, Any]] = {}
 
     def integrate_with_rusty_stack(self, app_state: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Returns the state of an installer with that of its benchmarks.
+        """Adds the state of the benchmarks to the state of an installer.
 
         Args:
             app_state: the state of the installer. Its list `components` restricts which components are
@@ -115,8 +115,8 @@ class TUIIntegration:
             component_id: the component, for the stage `component_benchmark`; by default all.
 
         Returns:
-            `stage`, `suite`, `component_id`, and `run`: what was measured if `auto_run_on_selection` is set. For the
-            stage `comparison`, `run` is None and `comparison` the last run next to its saved baseline.
+            `stage`, `suite`, `component_id`, and `run`: the new run if `auto_run_on_selection` is set. For the
+            stage `comparison`, `run` is None and `comparison` compares the last run with its saved baseline.
 
         Raises:
             ValueError: if the stage or the component is unknown, or nothing is stored to compare.
@@ -220,7 +220,7 @@ class TUIIntegration:
         return found if metrics is None else dataclasses.replace(found, metrics=metrics)
 
     def generate_performance_panel(self, results: Side) -> str:
-        """Returns the results of a run as text, with its comparison if the settings say so.
+        """Returns the results of a run as text, with its comparison if the settings enable it.
 
         Args:
             results: the run: its file, its id, its dictionary, or results.

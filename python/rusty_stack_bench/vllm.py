@@ -30,12 +30,12 @@ def benchmark_generation(
         more: values of `prompt_length`, `output_length`, `execution` and other axes of docs/methods/vllm.md.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(GenerationResult, "vllm/generation", device, settings, num_prompts=num_prompts, model=[model], **more)
 
@@ -57,12 +57,12 @@ def benchmark_serving(
         more: values of `num_requests`, `ttft_limit`, `tpot_limit` and other axes of docs/methods/vllm.md.
 
     Returns:
-        One result per case; a case that cannot run has the reason.
+        One result per case; a case that cannot run has a `reason`.
 
     Raises:
         TypeError: if `more` names an axis that the workload does not have.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     return benchmark(GenerationResult, "vllm/serve", device, settings, request_rate=request_rates, model=[model], **more)
 
@@ -92,22 +92,22 @@ def benchmark_vllm_throughput(
         model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
             `llama-2-7b`, `llama-3-8b` or their names on huggingface.co for their shapes with random weights.
         batch_sizes: prompts sent together; by default 8.
-        num_prompts: another name of `batch_sizes`.
+        num_prompts: alias of `batch_sizes`.
         max_tokens: tokens generated for each prompt.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes, each of which starts an engine.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
 
     Returns:
-        One result per case, in tokens and requests per second; a case that cannot run has the reason.
+        One result per case, in tokens and requests per second; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     counts = one_of(batch_sizes=batch_sizes, num_prompts=num_prompts)
@@ -128,7 +128,7 @@ def benchmark_vllm_latency(
     warmup_runs: int | None = None,
     **more: Any,
 ) -> ResultList[GenerationResult]:
-    """Benchmarks the times of the first token, of each later one, and of whole requests.
+    """Benchmarks the latency of the first token, of each later token, and of whole requests.
 
     Args:
         model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
@@ -139,17 +139,17 @@ def benchmark_vllm_latency(
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes, each of which starts an engine.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
 
     Returns:
-        One result per case, in ms; a case that cannot run has the reason.
+        One result per case, in ms; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     axes = {
@@ -181,22 +181,22 @@ def benchmark_vllm_batching(
         model_name: a directory with `config.json` and weights, `random` for a small model with random weights, or
             `llama-2-7b`, `llama-3-8b` or their names on huggingface.co for their shapes with random weights.
         batch_sizes: requests sent at once; by default 8.
-        num_requests: another name of `batch_sizes`.
+        num_requests: alias of `batch_sizes`.
         max_tokens: tokens generated for each request.
         num_warmup: iterations per process before the first sample.
         num_runs: samples of a case, in all processes, each of which starts an engine.
         device: `cpu`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch can use, else the CPU.
-        settings: replicates, samples and time limit, instead of these numbers.
-        warmup_runs: another name of `num_warmup`.
+        settings: replicates, samples and time limit, instead of the sample and warm-up counts.
+        warmup_runs: alias of `num_warmup`.
         more: values of `execution`, `prefix_cache` and other axes of docs/methods/vllm.md.
 
     Returns:
-        One result per case, in tokens per second and ms; a case that cannot run has the reason.
+        One result per case, in tokens per second and ms; a case that cannot run has a `reason`.
 
     Raises:
-        TypeError: if a parameter is given under two names, or `more` names another axis.
+        TypeError: if a parameter is given under two names, or `more` names an unknown axis.
         ValueError: if a value is invalid; the message names valid ones.
-        RuntimeError: if there is no device of this index.
+        RuntimeError: if no device has this index.
     """
     taken = settings_of(num_runs, num_warmup, warmup_runs, settings)
     counts = one_of(batch_sizes=batch_sizes, num_requests=num_requests)

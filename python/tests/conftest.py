@@ -1,4 +1,4 @@
-"""Adds the package to the search path of processes that tests start, for any current directory."""
+"""Adds the package to the search path of child processes of tests, independent of the current directory."""
 
 import os
 from pathlib import Path

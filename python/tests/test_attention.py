@@ -79,7 +79,7 @@ def test_operations_are_those_that_papers_count():
 
 
 def compared(times):
-    """Returns the fields if kernels take these times; None stands for a kernel that fails."""
+    """Returns the fields of a comparison of kernels that take the given times; None stands for a kernel that fails."""
 
     def work(attend):
         made = core.Work(lambda: None, lambda _: {})

@@ -123,7 +123,7 @@ def test_a_file_is_listed(mine, capsys):
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Replaces the program by a script."""
+    """Replaces the program with a script."""
 
     def replaced(text):
         path = tmp_path / "program"

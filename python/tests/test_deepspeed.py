@@ -1,4 +1,4 @@
-"""Training on several ranks: each gradient must be that of a single process, else the wrong one is named."""
+"""Training on several ranks: each gradient must equal that of a single process, else the error names the weight."""
 
 import os
 import sys
@@ -18,10 +18,10 @@ def case(**params):
 
 
 class Forgetful(deepspeed.Trainer):
-    """A rank that can be made to skip the reduction of the gradient of a layer's input."""
+    """A rank that can be made to omit the reduction of the gradient of a layer's input."""
 
     def forget(self):
-        """Skips the reduction from now on."""
+        """Omits this reduction from now on."""
         from deepspeed.module_inject.layers import ColumnParallel
 
         ColumnParallel.backward = staticmethod(lambda context, gradient: (None, gradient))

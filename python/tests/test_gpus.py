@@ -1,6 +1,6 @@
-"""A case runs on the GPU that it names, also in engines that use the first visible GPU.
+"""Checks that a case runs on the GPU in its id, even in engines that use the first visible GPU.
 
-The tests use a fake machine with eight GPUs.
+The tests run on a fake machine with eight GPUs.
 """
 
 import json
@@ -58,7 +58,7 @@ cuda = _Cuda()
 
 
 def where():
-    """The first GPU, which an engine takes that is told of none."""
+    """The first visible GPU, which an engine uses by default."""
     return f"0000:{cuda.get_device_properties(0).pci_bus_id:02x}:00.0"
 
 
@@ -125,7 +125,7 @@ from rusty_stack_bench.workloads import gpus
 
 
 class Seat:
-    """A rank that works on the GPU of its place, as DeepSpeed does."""
+    """A rank that uses the GPU with the index of its local rank, as DeepSpeed does."""
 
     def __init__(self, case, rank):
         import torch
@@ -166,7 +166,7 @@ GRAPH = {"network": "mlp", "dtype": "f32"}
 
 
 class Machine:
-    """The packages of a machine with eight GPUs, and a way to start processes with them."""
+    """Provides the fake packages of a machine with eight GPUs, and starts processes that import them."""
 
     def __init__(self, directory):
         self._directory = directory
@@ -176,7 +176,7 @@ class Machine:
             path.write_text(text, encoding="utf-8")
 
     def run(self, script, *arguments, given="", **variables):
-        """Runs a script that sees only these GPU variables, and returns the JSON that it prints."""
+        """Runs a script with no GPU variables except the given ones, and returns the JSON that it prints."""
         path = self._directory / "script.py"
         path.write_text(script, encoding="utf-8")
         own = {name: value for name, value in os.environ.items() if not name.endswith("VISIBLE_DEVICES")}
@@ -194,7 +194,7 @@ class Machine:
         return json.loads(done.stdout.splitlines()[-1])
 
     def said(self, component, workload, params, device="rocm:3", **variables):
-        """Returns the reason why the case ended."""
+        """Returns the reason in the answer to a request to prepare a case."""
         case = {"benchmark": component, "device": device, "params": params | {"workload": workload}}
         asked = json.dumps({"ask": "prepare", "case": case})
         return self.run(PREPARE, given=asked, **variables)["reason"]["why"]
@@ -202,7 +202,7 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """Returns a machine with eight GPUs."""
+    """Returns a fake machine with eight GPUs."""
     return Machine(tmp_path_factory.mktemp("machine"))
 
 
@@ -257,7 +257,8 @@ HIP = {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "3"}
         ("rocm:3", 1, {}, HIP),
         ("cuda:3", 1, {}, {"CUDA_VISIBLE_DEVICES": "3"}),
         ("rocm:2", 2, {}, {"HIP_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}),
-        # HIP reads CUDA's list only without its own; its indices refer to the GPUs that ROCr leaves.
+        # HIP reads CUDA's list only if its own is not set; HIP indices refer to the
+        # GPUs that ROCr leaves visible.
         ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "5"}, HIP),
         ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "3"}, HIP),
         ("rocm:3", 1, {"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, HIP),

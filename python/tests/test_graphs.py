@@ -1,4 +1,4 @@
-"""Networks as graphs: correct in each type, wrong results refused, decoder step equal to the decoder."""
+"""ONNX graphs of networks: each type is correct, wrong results are refused, and a decoder step equals the decoder."""
 
 import subprocess
 import sys

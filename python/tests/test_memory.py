@@ -1,4 +1,4 @@
-"""Peak and mean memory, and the bytes that copies count."""
+"""Peak and mean memory of a case, and the number of bytes that copies count."""
 
 import types
 from unittest import mock

@@ -49,7 +49,7 @@ PROFILE = """Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event 
 0,NODE,900,CYCLES,BACKEND,SUB-EVENT,/model/Gather:OpId_18 (cycles)
 0,EXECUTE,1579089,US,BACKEND,ROOT,QNN (execute) time
 """
-# Written after Apple's manual, not recorded on a Mac.
+# Written according to Apple's manual, not recorded on a Mac.
 POWERMETRICS = """*** Sampled system activity (Mon Nov 23 10:00:00 2026 +0000) (503.11ms elapsed) ***
 
 **** GPU usage ****
@@ -96,7 +96,7 @@ needs_openvino = pytest.mark.skipif(
 
 @pytest.fixture
 def one_thread():
-    """Sets one thread: synchronized threads are slow beside other load."""
+    """Uses one thread, because synchronized threads are slow on a machine with other load."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -104,7 +104,7 @@ def one_thread():
 
 
 def written(name: str, **params):
-    """Runs a case with two texts of eight generated tokens, and returns its fields."""
+    """Generates eight tokens for each of two texts, and returns the fields of the case."""
     wanted = case(name, "generate", **{"runtime": "openvino", "batch_size": "2", "output_length": "8"} | params)
     work = models.generate(wanted)
     return work.fields(work.sample(1))
@@ -119,7 +119,7 @@ def written(name: str, **params):
         pytest.param("stories-15m", "f32", {}, id="stories-15m"),
         pytest.param("mixtral-tiny", "f32", {}, id="mixtral-tiny"),
         pytest.param("stories-15m", "f16", {}, id="stories-15m in f16"),
-        # After an encoder of text, and of speech.
+        # Models with an encoder of text, and with an encoder of speech.
         pytest.param("t5-efficient-tiny", "f32", {}, id="t5-efficient-tiny"),
         pytest.param("whisper-tiny", "f32", {"batch_size": "1", "output_length": "3"}, id="whisper-tiny"),
     ],
@@ -128,13 +128,14 @@ def test_first_and_later_tokens_are_those_of_pytorch(name, dtype, params):
     try:
         fields = written(name, dtype=dtype, **params)
     except core.Skip as skip:
-        # On CPUs with bf16 units OpenVINO works in bf16 if f16 is requested.
+        # On CPUs with bf16 units, OpenVINO computes in bf16 if f16 is requested.
         if dtype != "f16":
             raise
         pytest.skip(str(skip))
     assert fields["accuracy_error"] < models.TOLERANCES[dtype]
     assert (fields["provider"], fields["output_length"]) == ("openvino", 3 if params else 8)
-    # Both are None if the first token took longer than all of them, which happens on a busy machine.
+    # Both times are None if the first token took longer than the whole generation, as
+    # may happen on a busy machine.
     first, later = fields["ttft_ms"], fields["tpot_ms"]
     assert (first is None and later is None) or min(first, later) > 0
 

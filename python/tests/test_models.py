@@ -1,4 +1,4 @@
-"""Catalogue of models: weight counts, and verification and fields of a pass of each family."""
+"""Catalogue of models: numbers of weights, and verification and fields of a pass for each family."""
 
 import importlib.util
 import json
@@ -17,10 +17,10 @@ except ImportError:
 
 from rusty_stack_bench.workloads import core, memory, model_build, model_ready, model_runtimes, models
 
-# Models that are counted by default; RSB_EVERY_MODEL=1 counts the whole catalogue.
+# Models whose weights are counted by default; with RSB_EVERY_MODEL=1 the whole catalogue is.
 COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
 
-# Also used by the tests of the runtimes.
+# This mark is also used by the tests of the runtimes.
 needs_models = pytest.mark.skipif(
     torch is None or sys.version_info < (3, 11), reason="needs torch, transformers and a Python that reads TOML"
 )
@@ -76,7 +76,8 @@ def test_memory_on_a_cpu_is_that_of_weights_and_activations():
     with torch.random.fork_rng():
         made = models.forward(case("bert-tiny"))
         fields = made.fields(made.sample(1))
-    # The activations are largest at the end: 16 rows of 30,522 logits in f32. Hidden states have 128 elements a row.
+    # Activations peak at the end, with 16 rows of 30,522 logits in f32. Hidden states
+    # have only 128 elements per row.
     activations_mb = 16 * 30_522 * 4 / 1e6
     assert fields["activations_memory_mb"] == pytest.approx(activations_mb, rel=0.1)
     assert fields["memory_used_mb"] == pytest.approx(4_416_698 * 4 / 1e6 + activations_mb, rel=0.1)
@@ -87,7 +88,8 @@ def test_activations_of_a_pass_are_those_computed_by_hand():
     layers = torch.nn.Sequential(torch.nn.Linear(outer, inner), torch.nn.GELU(), torch.nn.Linear(inner, outer))
     given = torch.ones(rows, outer)
     run = core.without_gradients(torch, lambda: layers(given))
-    # GELU reads the result of the first layer and writes as much; both are larger than the last result.
+    # GELU reads the first layer's result and writes a result of the same size; both are
+    # larger than the last result.
     by_hand = 2 * rows * inner * 4
     assert memory.peak_of_pass(torch, None, run) == pytest.approx(by_hand, rel=0.1)
 

@@ -1,4 +1,4 @@
-"""The Python package: ids, combinations of axes, and processes that break."""
+"""The Python package: case ids, combinations of axis values, and failing processes."""
 
 import importlib.util
 import inspect
@@ -15,7 +15,7 @@ from rusty_stack_bench.measuring import Settings, measure
 from rusty_stack_bench.results import InferenceResult, MatmulResult, Result, typed
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
-# Values of parameters without a default.
+# Values for parameters without a default.
 NEEDED = {
     "sizes": [(8, 8, 8)],
     "inputs": [(1, 1, 8, 8)],
@@ -86,13 +86,13 @@ def test_words_that_mean_nothing_are_named():
 
 @pytest.fixture
 def known_faults():
-    """Adds faults to the workloads."""
+    """Registers the component of injected faults."""
     with mock.patch.dict(AXES, {("python-faults", "fault"): ("fault",)}):
         yield
 
 
 def results_of(fault, settings=FEW):
-    """Returns the results of a fault and of a case without one."""
+    """Returns the result of a case with a fault and of a case without one."""
     return measure(Result, every("python-faults", "fault", "cpu:0", fault=[fault, "none"]), settings)
 
 
@@ -102,7 +102,7 @@ def test_what_is_measured_has_samples_of_every_process():
     assert plain.is_measured
     assert [one.replicate for one in plain.samples] == [0, 1]
     assert all(len(one.times_ns) == 3 for one in plain.samples)
-    # An iteration sleeps for a millisecond.
+    # An iteration without a fault sleeps for a millisecond.
     assert plain.time_ms > 1.0
     assert plain.record()["category"] == "python-faults"
 

@@ -1,4 +1,4 @@
-"""Reasons of cases that cannot be measured (what, why, cure), with fake frameworks."""
+"""Reasons why cases cannot be measured (what, why, cure), with fake frameworks."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ def fake_torch(hip=None, cuda=None, gpus=0):
 
 
 def skip(call, *words):
-    """Asserts that `call` skips with a complete reason that contains these words."""
+    """Asserts that `call` raises Skip with a complete reason that contains these words."""
     with pytest.raises(core.Skip) as caught:
         call()
     for word in words:
@@ -169,7 +169,7 @@ class Argument:
         self.array, self.on_gpu = array, on_gpu
 
     def __array__(self, dtype=None, copy=None):
-        """Stands for the buffer protocol, which reads the memory as that of the host."""
+        """Replaces the buffer protocol, which can read only memory of the host."""
         assert not self.on_gpu, "the host cannot read the memory of the GPU"
         return self.array.copy()
 
@@ -189,17 +189,17 @@ class Program:
         self.text, self.target = GIVEN, None
 
     def compile(self, t, offload_copy=True, fast_math=True, exhaustive_tune=False):
-        """Compiles for a target; without `offload_copy`, all arguments are in its memory."""
+        """Compiles for a target. Without `offload_copy`, all arguments must be in the target's memory."""
         assert not offload_copy
         self.target, self.text = t, {"ref": COMPILED, "gpu": ON_GPU}[t]
 
     def get_parameter_shapes(self):
-        """Returns the input, and on a GPU the memory for the result."""
+        """Returns the shapes of the input and, on a GPU, of the memory for the result."""
         shape = types.SimpleNamespace(bytes=lambda: 64)
         return {"x": shape} if self.target == "ref" else {"x": shape, "main:#output_0": shape}
 
     def run(self, params):
-        """Returns the result in a list, in the memory of the target."""
+        """Returns a list with the result, in the target's memory."""
         on_gpu = self.target == "gpu"
         assert isinstance(params, dict) and set(params) == set(self.get_parameter_shapes())
         assert all(isinstance(value, Argument) and value.on_gpu == on_gpu for value in params.values())
@@ -260,7 +260,7 @@ def test_the_reference_target_is_verified_and_described():
         compiled = migraphx.compilation(made).fields(1e6)
     assert (fields["provider"], fields["optimized_nodes"]) == ("migraphx ref", 4)
     for told in (fields, compiled):
-        # Compilation removes one result of 2 x 16.
+        # Compilation removes one result of 2 x 16 elements.
         assert told["memory_savings_mb"] == 2 * 16 * 4 / 1e6
     assert fields["accuracy_error"] < 1e-5
     assert fields["memory_used_mb"] > 0
@@ -279,7 +279,7 @@ def test_f16_and_the_memory_of_a_gpu_are_used_as_the_module_defines():
 
 def test_what_a_program_holds_is_read_from_its_text():
     assert migraphx.held_bytes(GIVEN, in_place=False) == 4 * (256 + 32 + 32 + 32)
-    # Scratch memory, weights, input and output; kernels write into these.
+    # Scratch memory, weights, input and output. Kernels write only into this memory.
     assert migraphx.held_bytes(ON_GPU, in_place=True) == 128 + 2 * (256 + 32 + 32)
     for text in ("", "@1 = dot(x)\n", 'module: "main"\n@1 = topk(x) -> [float_type, {2}, {1}, int64_type, {2}, {1}]\n'):
         assert migraphx.held_bytes(text, in_place=True) is None, "another form is unknown, and not nothing"
@@ -290,7 +290,7 @@ def test_its_provider_saves_against_the_graph_as_it_was_given():
     pytest.importorskip("onnxruntime")
     with mock.patch.dict(sys.modules, migraphx=None):
         for make in (migraphx.inference, migraphx.compilation):
-            # ONNX Runtime's CPU provider replaces MIGraphX's.
+            # ONNX Runtime's CPU provider stands in for the one of MIGraphX.
             fields = make(wanted("cpu:0")).fields(1e6)
             assert ("memory_savings_mb" in fields) == ("memory_footprint_mb" in fields)
             assert "memory_footprint_mb" in fields

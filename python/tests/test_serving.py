@@ -1,4 +1,4 @@
-"""Statistics of requests, with a scripted engine and a simulated clock."""
+"""Statistics of requests, tested with a scripted engine and a simulated clock."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ class Jumping(asyncio.SelectorEventLoop):
 
 
 def served_by(script, times):
-    """Serves requests whose tokens follow a script of pauses and counts or errors."""
+    """Serves requests, whose tokens follow a script of pauses, token counts and errors."""
 
     async def stream(number):
         for pause, count in script[number]:

@@ -1,7 +1,7 @@
-"""The classes of the specification: names, parameters, defaults and enum values, and how they behave.
+"""Names, parameters, defaults, enum values and behavior of the classes in the specification.
 
-The lists here are typed from the specification, not read from it. `python/checks/package.py` runs the
-classes with the compiled extension; these tests replace it.
+The lists were copied from the specification by hand. These tests replace the compiled extension;
+`python/checks/package.py` runs the classes with it.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ import rusty_stack_bench as package
 from rusty_stack_bench import BenchmarkRunner, BenchmarkRunnerConfig, BenchmarkSuite, Outcome, Result
 from rusty_stack_bench.sources import Sources
 
-# Constructor and methods of each class, with the parameters and defaults of the specification.
+# Constructor and methods of each class, with their parameters and defaults in the specification.
 METHODS = {
     "BenchmarkResultsDB": {
         "__init__": "db_path='benchmark_results.db'",
@@ -176,7 +176,7 @@ METHODS = {
     },
 }
 
-# Fields of the classes that hold values, in order.
+# Fields of the data classes, in order.
 FIELDS = {
     "MetricComparison": (
         "metric_name baseline_value current_value unit change_percent change_type threshold_percent"
@@ -256,7 +256,7 @@ def test_parameters_and_defaults_are_those_of_the_specification(kind, method, te
     for one in found[: len(expected)]:
         default = expected[one.name].default
         assert default is inspect.Parameter.empty or one.default == default, one
-    # More parameters are optional.
+    # Additional parameters must be optional.
     assert all(one.default is not inspect.Parameter.empty for one in found[len(expected) :])
 
 
@@ -322,7 +322,7 @@ def row(case, metric, before, after, group, better="lower"):
 
 @pytest.fixture
 def native(tmp_path):
-    """Replaces the compiled extension; `calls` has the arguments of each function."""
+    """Replaces the compiled extension; `calls` records the arguments of each call."""
     compared = {
         "speedup": 2.0,
         "metrics": [
@@ -713,7 +713,7 @@ def test_a_configuration_may_be_a_dictionary(native, made):
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Replaces the program by a script, which keeps its arguments."""
+    """Replaces the program with a script that records its arguments."""
     path, log = tmp_path / "program", tmp_path / "log"
 
     def replaced(script):
@@ -820,7 +820,7 @@ def test_trend_alerts_are_of_one_direction_and_component(native, tmp_path):
     (worse,) = trends.detect_performance_regression("pytorch")
     assert worse == package.TrendAlert("time_ms", "worse", 20.0, "warning", "d", "r")
     asked = [args[:3] for name, args, _ in native.calls if name == "stored_trends"]
-    # A case has one time, whatever its unit.
+    # The time of a case is in one of these units.
     assert asked == [(str(tmp_path), metric, "/pytorch/") for metric in ("time_ms", "time_us", "latency_ns")]
     assert json.loads(called(native, "stored_trends")[3])["lookback_days"] == 7
     assert len(trends.detect_performance_improvement()) == 1
@@ -839,7 +839,7 @@ def test_trend_alerts_are_of_one_direction_and_component(native, tmp_path):
 
 @pytest.fixture
 def measured(native, tmp_path):
-    """Replaces runs of the program; the store then has a run with PyTorch."""
+    """Replaces runs of the program; afterwards the store has a run of PyTorch."""
     (tmp_path / "runs").mkdir()
     native.answers["stored_runs"] = json.dumps([{"run_id": "1", "path": "1.json"}])
     checks = [{"metric": "tflops", "passed": False}]

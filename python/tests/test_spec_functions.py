@@ -1,4 +1,4 @@
-"""Functions and result types by the names that users of other benchmark suites know, with their behavior."""
+"""Functions and result types under the names that users of other benchmark suites know, and their behavior."""
 
 import dataclasses
 import importlib.util
@@ -21,7 +21,7 @@ ONCE = Settings(replicates=1, runs=2, timeout=120)
 NEEDED = inspect.Parameter.empty
 WORKLOADS = Path(__file__).parents[2] / "crates/rsb-catalog/src/frameworks/workloads.toml"
 
-# Parameters in order, with their defaults.
+# Parameters of each function in order, with their defaults.
 FUNCTIONS = {
     "benchmark_memory_bandwidth": {
         "sizes_mb": NEEDED,
@@ -204,7 +204,7 @@ FUNCTIONS = {
     "benchmark_kernel_occupancy": {"kernel_config": NEEDED, "max_threads_per_block": 1024, "num_blocks_per_sm": 32},
 }
 
-# Functions that measure no device, or one that their arguments determine.
+# Functions that measure no device, or whose device follows from their arguments.
 WITHOUT_DEVICE = {
     "measure_sequential_read",
     "measure_sequential_write",
@@ -216,7 +216,7 @@ WITHOUT_DEVICE = {
     "verify_rocm_installation",
 }
 
-# Fields of the results; those of results that have several names are attributes under each.
+# Fields of the result types. If a result has aliases of a field, each is an attribute.
 TYPES = {
     "MemoryBandwidthResult": "operation size_bytes bandwidth_gb_s latency_us num_runs warmup_runs std_dev timestamp device",
     "TensorCoreInfo": "available architecture supported_dtypes matrix_size peak_tflops_fp16 peak_tflops_bf16 "
@@ -275,7 +275,7 @@ WORDS = {
     },
 }
 
-# Values of parameters without a default.
+# Values for parameters without a default.
 GIVEN = {
     "sizes_mb": [1],
     "tensor": None,
@@ -308,7 +308,7 @@ GIVEN = {
 
 
 def function(name):
-    """Returns the function and its necessary arguments."""
+    """Returns the function and values for its required parameters."""
     wanted = [parameter for parameter, default in FUNCTIONS[name].items() if default is NEEDED]
     return getattr(rusty_stack_bench, name), {parameter: GIVEN[parameter] for parameter in wanted}
 
@@ -369,7 +369,7 @@ def test_two_names_of_one_number_are_refused(name):
         pytest.skip("it has no warm-up")
     with pytest.raises(TypeError, match="num_warmup and warmup_runs"):
         called(**given, num_warmup=3, warmup_runs=3)
-    # Equal to the default, but given.
+    # Passed explicitly, although equal to the default.
     first, *_ = [parameter for parameter in ("warmup_runs", "num_warmup") if own[parameter].default is not None]
     with pytest.raises(TypeError, match=f"settings and {'num_warmup' if first == 'num_warmup' else 'num_'}"):
         called(**given, settings=ONCE, **{first: int(own[first].default)})
@@ -400,7 +400,7 @@ def test_two_names_of_one_parameter_are_refused(name, names):
 
 @pytest.fixture
 def planned():
-    """Replaces measuring: cases are collected, and their results are skipped."""
+    """Replaces measuring: collects the cases and returns skipped results."""
     seen = []
 
     def measure(kind, cases, settings):
@@ -502,7 +502,7 @@ def test_a_wrong_index_is_a_runtime_error_with_the_command_that_lists_devices(pl
                 rusty_stack_bench.benchmark_matmul([(8, 8, 8)], device=wrong)
         found = [measuring.chosen(device) for device in ("auto", "cuda", "cuda:1", "cpu")]
         assert found == ["cuda:0", "cuda:0", "cuda:1", "cpu:0"]
-        # A backend that PyTorch was not built for; its cases are skipped.
+        # PyTorch was not built for this backend, so its cases are skipped.
         assert measuring.chosen("rocm:7") == "rocm:7"
     with mock.patch("rusty_stack_bench.measuring._gpus_of_torch", return_value=("rocm", 1)):
         assert measuring.chosen("cuda") == "rocm:0", "as PyTorch names it"
@@ -645,7 +645,7 @@ def test_the_error_is_relative_to_the_largest_value():
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Replaces the program by a script that answers by subcommand and keeps its arguments and sweeps."""
+    """Replaces the program with a script that answers by subcommand and records its arguments and sweep files."""
     log = tmp_path / "log"
 
     def replaced(code=0, error="", **answers):
@@ -879,7 +879,7 @@ def test_the_occupancy_is_computed_for_a_size_or_the_given_blocks(program):
 
 def test_a_pass_and_the_generation_of_a_model_are_one_result(program):
     point = {"batch_size": "1", "sequence_length": "128"}
-    # `models --json` prints results by model; the run is in the results directory.
+    # `models --json` prints results by model; the run itself is in the results directory.
     rows = (
         record("models", parameters={"workload": "forward", **point}, time_ms=3.0, forward_time_ms=3.0, output_shape="1x128x9"),
         record("models", parameters={"workload": "generate", **point}, time_ms=20.0, ttft_ms=4.0, tokens_per_second=50.0),

@@ -1,10 +1,10 @@
-"""Memory of a training step by category, and thinning of its curve."""
+"""Memory of a training step by category, and reduction of its curve to fewer points."""
 
 from rusty_stack_bench.workloads import training
 
 
 def test_a_thinned_curve_keeps_both_ends_and_the_extremes():
-    """Holds for any number of events."""
+    """The ends and extremes are kept for any number of events."""
     held = [float((7 * at) % 1000) for at in range(5000)]
     held[3210], held[1234] = 9999.0, -5.0
     kept = training.thinned(held, 256)

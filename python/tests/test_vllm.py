@@ -1,4 +1,4 @@
-"""vLLM workloads without vLLM: arguments of the engine, prompts that its cache can reuse, and model sizes."""
+"""vLLM workloads tested without vLLM: engine arguments, prompts with a reusable prefix, and model sizes."""
 
 from unittest import mock
 
@@ -48,7 +48,7 @@ def test_each_turn_begins_as_the_one_before_it_and_then_differs():
     assert len({tuple(one[32:]) for one in everyone}) == 4
 
 
-# Counts as on the models' pages at huggingface.co.
+# Numbers of weights, as given on the pages of the models at huggingface.co.
 @pytest.mark.parametrize(("shape", "count"), [("llama-2-7b", 6_738_415_616), ("llama-3-8b", 8_030_261_248)])
 def test_weights_are_those_of_the_public_models(shape, count):
     assert vllm.weights_of(vllm.SHAPES[shape]) == count

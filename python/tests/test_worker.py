@@ -1,4 +1,4 @@
-"""The worker, with requests as the program sends them."""
+"""The worker process, tested with requests in the format of the program."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def asked(worker, **request):
 
 
 def prepared():
-    """Returns a worker with a prepared case that needs only Python."""
+    """Returns a worker that has prepared a case without a framework."""
     case = {"benchmark": "python-faults", "device": "cpu:0", "params": {"workload": "fault", "fault": "none"}}
     worker = Worker()
     ready = asked(worker, ask="prepare", case=case)
@@ -55,13 +55,13 @@ def test_a_gpu_is_named_by_its_address_whoever_drives_it():
     seen = mock.Mock(side_effect=[seat, seat, RuntimeError("no HIP GPUs"), SimpleNamespace()])
     torch = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=seen))
     addresses = []
-    # The cases: ONNX Runtime; work on the CPU only; a PyTorch built for other GPUs; a PyTorch that
+    # The cases: ONNX Runtime; work only on the CPU; a PyTorch built for other GPUs; a PyTorch that
     # does not report addresses; no PyTorch.
     for torch_here, device_type in ((torch, None), (torch, "cpu"), (torch, None), (torch, None), (None, None)):
         work = core.Work(lambda: None, lambda _: {}, device_type=device_type)
         runtime = SimpleNamespace(check=lambda _: None, WORKLOADS={"inference": lambda _, work=work: work})
         here = mock.patch("importlib.import_module", side_effect=[torch_here or ImportError("torch")])
-        # The worker changes which GPUs its process sees.
+        # The worker changes the environment variables that determine which GPUs it sees.
         with here, mock.patch.dict(registry.COMPONENTS, onnxruntime=runtime), mock.patch.dict(os.environ):
             ready = asked(Worker(), ask="prepare", case=case)
         assert (ready["answer"], ready["device_type"]) == ("ready", device_type or "gpu")

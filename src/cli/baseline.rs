@@ -15,7 +15,7 @@ pub enum BaselineVerb {
         /// Save this run, by file or id [default: latest]; repeat to combine runs
         #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -24,7 +24,7 @@ pub enum BaselineVerb {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -39,7 +39,7 @@ pub enum BaselineVerb {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -57,7 +57,7 @@ pub struct RefreshArgs {
     /// Replace a baseline even if some of its cases can no longer be measured
     #[arg(long)]
     pub force: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -79,7 +79,7 @@ pub struct AcceptArgs {
     /// Set the threshold for times; `[[threshold]]` in the policy wins [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -44,7 +44,7 @@ pub struct BisectArgs {
     /// Another project's benchmarks
     #[command(flatten, next_help_heading = "Other projects")]
     pub project: ProjectArgs,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

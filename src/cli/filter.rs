@@ -3,7 +3,7 @@
 use clap::Args;
 use rsb_app::CaseFilter;
 
-/// Which cases to show.
+/// Selection of cases.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FilterArgs {
     /// Show only benchmarks whose name contains NAME

@@ -20,18 +20,18 @@ Examples:
 /// Subcommands of `fleet`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FleetVerb {
-    /// List the nodes by hardware class, missing GPUs, other software
+    /// List the nodes by hardware class, with missing GPUs and differing software
     Nodes(FleetViewArgs),
-    /// Show what would run where and for how long; submit nothing
+    /// Show the planned jobs and their duration; submit nothing
     Plan(FleetViewArgs),
     /// Submit a campaign: one job per node
     Submit(FleetArgs),
-    /// Show how far the jobs are
+    /// Show the progress of the jobs
     Status {
         /// Which campaign
         #[command(flatten)]
         campaign: FleetArgs,
-        /// Print one JSON document
+        /// Submit missing jobs, and paired measurements of suspects
         #[arg(long)]
         json: bool,
         /// Repeat every `poll_seconds` until no job waits or runs
@@ -43,7 +43,7 @@ pub enum FleetVerb {
         /// Which campaign
         #[command(flatten)]
         campaign: FleetArgs,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -64,7 +64,7 @@ pub enum FleetVerb {
     Advice(FleetArgs),
 }
 
-/// The configuration of a fleet, and the form of the answer.
+/// The configuration of a fleet, and the output format.
 #[derive(Debug, Clone, Args)]
 pub struct FleetViewArgs {
     /// Read this configuration [default: fleet.toml]

@@ -17,7 +17,7 @@ use super::values::{
     parse_verdict_file, suite, text,
 };
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Debug, Clone, Args)]
 pub struct JudgeArgs {
     /// Choose the output format
@@ -41,13 +41,13 @@ pub struct JudgeArgs {
     /// Also list unchanged cases; with `compare`, add statistics of each case
     #[arg(long, short)]
     pub verbose: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
 impl JudgeArgs {
-    /// Returns how to compare.
+    /// Returns the options of the comparison.
     pub fn options(&self) -> JudgeOptions {
         JudgeOptions {
             threshold: self.threshold,
@@ -58,7 +58,7 @@ impl JudgeArgs {
     }
 }
 
-/// Which tree brings benchmarks to the other side.
+/// Tree whose new benchmarks are added to the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BenchesFrom {
     /// The tree as it is
@@ -169,7 +169,7 @@ pub struct GateArgs {
     /// A pull request then cannot change its own baseline or policy.
     #[arg(long, value_name = "REV", conflicts_with_all = ["against", "against_history", "baseline"])]
     pub base: Option<String>,
-    /// How to compare
+    /// Comparison options
     #[command(flatten)]
     pub judge: JudgeArgs,
     /// Another project's benchmarks

@@ -85,7 +85,7 @@ pub enum ModelsVerb {
     Compatibility(ModelsCompatibilityArgs),
 }
 
-/// What a recommendation optimizes.
+/// Goal of a recommendation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
     /// Shortest time per item
@@ -127,7 +127,7 @@ pub struct RecommendArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -165,7 +165,7 @@ pub struct ModelsShowArgs {
     /// Choose precisions: f32, f16, bf16, i8 [default: f32,f16,i8]
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = precision)]
     pub precision: Vec<Dtype>,
-    /// Also look in FILE
+    /// Also search the models of FILE
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
     /// Print one JSON document
@@ -179,7 +179,7 @@ pub struct ModelsCompatibilityArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -195,7 +195,7 @@ pub struct ModelsResultsArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -17,7 +17,7 @@ pub struct NotifyArgs {
     /// Print the messages that are due without sending them
     #[arg(long)]
     pub dry_run: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -30,13 +30,13 @@ pub enum NotifyVerb {
         /// Send to the receiver of this name
         #[arg(value_parser = text())]
         name: String,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
     /// Show open alerts, waiting and failed messages, and silences
     Status {
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -48,13 +48,13 @@ pub enum NotifyVerb {
         /// Hold them back this long, such as 8h or 2d
         #[arg(long = "for", value_name = "TIME", default_value = "8h", value_parser = parse_period)]
         period: Duration,
-        /// Record why, in a sentence
+        /// Record the reason, in one sentence
         #[arg(long, value_name = "TEXT")]
         because: Option<String>,
         /// End the silence of this pattern instead
         #[arg(long, conflicts_with_all = ["period", "because"])]
         end: bool,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },

@@ -62,7 +62,7 @@ pub struct DoctorArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths, with --baseline or --first-day")]
     pub places: Places,
 }

@@ -38,7 +38,7 @@ pub struct ComponentsArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -28,7 +28,7 @@ pub struct ServeArgs {
     /// Draw simulated results, too, marked as such
     #[arg(long)]
     pub simulated: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

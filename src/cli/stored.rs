@@ -13,7 +13,7 @@ use super::{FilterArgs, Places};
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
-    /// A named question
+    /// Run a built-in query
     #[command(subcommand)]
     pub question: Option<HistoryVerb>,
     /// Which cases to show the values of, instead of runs
@@ -28,7 +28,7 @@ pub struct HistoryArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -38,7 +38,7 @@ Examples:
   store copy benchmark_results postgres://bench@db.example/results     send the missing runs
   store copy postgres://bench@db.example/results benchmark_results     fetch the runs of other machines";
 
-/// The named questions.
+/// Built-in queries.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HistoryVerb {
     /// List the regressions that comparisons found
@@ -46,7 +46,7 @@ pub enum HistoryVerb {
         /// Look back this far: 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
-        /// How to answer
+        /// Output options of the query
         #[command(flatten)]
         named: NamedArgs,
     },
@@ -55,7 +55,7 @@ pub enum HistoryVerb {
         /// Show at most N cases
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
-        /// How to answer
+        /// Output options of the query
         #[command(flatten)]
         named: NamedArgs,
     },
@@ -64,7 +64,7 @@ pub enum HistoryVerb {
         /// Look back this far: 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
-        /// How to answer
+        /// Output options of the query
         #[command(flatten)]
         named: NamedArgs,
     },
@@ -76,14 +76,14 @@ pub enum HistoryVerb {
         /// Compare them with the runs of this commit
         #[arg(value_name = "REV", value_parser = text())]
         after: String,
-        /// How to answer
+        /// Output options of the query
         #[command(flatten)]
         named: NamedArgs,
     },
 }
 
 impl HistoryVerb {
-    /// Returns how to answer the query.
+    /// Returns the options of the query.
     pub fn named_args(&self) -> &NamedArgs {
         match self {
             Self::Regressed { named, .. }
@@ -94,18 +94,18 @@ impl HistoryVerb {
     }
 }
 
-/// How to answer a named question.
+/// Options of a built-in query.
 #[derive(Debug, Clone, Args)]
 pub struct NamedArgs {
     /// Print the SQL for `query` instead of running it
     #[arg(long)]
     pub sql: bool,
-    /// The form of the answer
+    /// Output options
     #[command(flatten)]
     pub answer: AnswerArgs,
 }
 
-/// The form of an answer.
+/// Output options of a query.
 #[derive(Debug, Clone, Args)]
 pub struct AnswerArgs {
     /// Print one JSON document
@@ -117,12 +117,12 @@ pub struct AnswerArgs {
     /// Limit the time of the query, such as 90s or 3m
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
     pub timeout: Duration,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
 
-/// What answers a question.
+/// Engine that runs a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum QueryEngine {
     /// The index: fast for a few series
@@ -140,7 +140,7 @@ pub struct QueryArgs {
     /// Choose the engine, and its SQL dialect
     #[arg(long, value_enum, value_name = "NAME", default_value_t = QueryEngine::Sqlite)]
     pub engine: QueryEngine,
-    /// The form of the answer
+    /// Output options
     #[command(flatten)]
     pub answer: AnswerArgs,
 }
@@ -153,7 +153,7 @@ pub struct ImportArgs {
     /// Name the format [default: detected]
     #[arg(long, value_name = "NAME", long_help = import_format_help())]
     pub format: Option<String>,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -170,7 +170,7 @@ pub struct PruneArgs {
     /// List the runs to delete without deleting them
     #[arg(long)]
     pub dry_run: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -180,7 +180,7 @@ pub struct PruneArgs {
 pub enum StoreVerb {
     /// Check the run files and the index; exit 1 on a mismatch
     Check {
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -196,7 +196,7 @@ pub enum StoreVerb {
     },
     /// Rebuild the index from the run files; keep a damaged index as a copy
     Repair {
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },

@@ -25,12 +25,12 @@ pub struct TrendArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Which series, and what is reported
+    /// Series to follow and changes to report
     #[command(flatten)]
     pub followed: FollowedArgs,
 }
 
-/// Which series are followed.
+/// Selection of series, and changes to report.
 #[derive(Debug, Clone, Args)]
 pub struct FollowedArgs {
     /// Read a CSV with `timestamp,value[,id,unit,better]`, not stored runs
@@ -47,10 +47,10 @@ pub struct FollowedArgs {
     /// Show only improvements
     #[arg(long)]
     pub improvements: bool,
-    /// What counts as a change
+    /// Thresholds of a change
     #[command(flatten, next_help_heading = "Settings")]
     pub settings: TrendSettingsArgs,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }
@@ -75,13 +75,13 @@ pub enum TrendVerb {
     Ack {
         /// Acknowledge this alert, such as a-1f2e3d4c, or a prefix of it
         alert: String,
-        /// Record why, in a sentence
+        /// Record the reason, in one sentence
         #[arg(long, value_name = "TEXT", value_parser = reason)]
         because: String,
         /// Set the state of the alert
         #[arg(long = "as", value_name = "STATE", value_enum, default_value_t = AckState::Acknowledged)]
         state: AckState,
-        /// Where things are kept
+        /// Paths of the project's files and directories
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
@@ -92,7 +92,7 @@ pub enum TrendVerb {
         /// Choose the format
         #[arg(long, value_enum, default_value_t = TrendExportFormat::Csv)]
         format: TrendExportFormat,
-        /// Which series, and what is reported
+        /// Series to follow and changes to report
         #[command(flatten)]
         followed: FollowedArgs,
     },

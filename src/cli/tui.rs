@@ -32,7 +32,7 @@ pub struct TuiArgs {
     /// Draw simulated results, too, marked as such
     #[arg(long)]
     pub simulated: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

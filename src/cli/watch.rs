@@ -26,7 +26,7 @@ pub struct WatchArgs {
     /// Print a systemd timer and a cron line, and measure nothing
     #[arg(long, conflicts_with = "once")]
     pub print_unit: bool,
-    /// Where things are kept
+    /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,
 }

@@ -1,5 +1,5 @@
-//! `compare`: compares two sides and adds textbook statistics, for information; with `--check`, for
-//! a verdict.
+//! `compare`: compares two sides and adds textbook statistics. The exit code depends on the verdict
+//! only with `--check`.
 
 use rsb_app::compare::{ComparedSides, compare_sides};
 use rsb_app::{chart, judge};

@@ -64,7 +64,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             fail_fast: args.fail_fast,
             wait_for_quiet: args.wait_for_quiet.unwrap_or_default(),
             add_benches: args.benches_from.is_some(),
-            // They exclude each other.
+            // The two flags exclude each other.
             counting: Counting {
                 metrics: if args.decide_by.is_empty() { &args.metric } else { &args.decide_by },
                 instead_of_time: !args.decide_by.is_empty(),

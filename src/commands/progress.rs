@@ -80,7 +80,7 @@ impl Progress {
         bar.tick();
     }
 
-    /// Prints the benchmark of `case` if it is the first case of it.
+    /// Prints the name of the benchmark of `case` before its first case.
     fn announce(&mut self, case: &Case, step: usize, steps: usize) {
         if self.benchmarks.insert(case.benchmark.clone()) {
             console::say(&format!("[{step}/{steps}] {}", case.benchmark));

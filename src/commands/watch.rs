@@ -59,7 +59,7 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         if args.once {
             return Ok(ended);
         }
-        // Turns missed while one was measured are not made up for.
+        // Turns that were missed during a measurement are skipped.
         turn = next_turn(turn, began.elapsed(), args.every);
         let due = args.every.saturating_mul(turn);
         console::say(&format!(

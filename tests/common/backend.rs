@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Bench, SMALL, words};
 
-/// Returns whether `list` reports that `backend`, which the test needs, runs here. If not, prints
-/// the reason.
+/// Returns whether `list` reports that `backend` is available. If not, prints the reason for
+/// skipping the test.
 pub fn is_here(backend: &str) -> bool {
     let missing = absence(backend);
     if let Some(why) = &missing {

@@ -1,5 +1,4 @@
-//! A headless Chromium, driven over HTTP with the `WebDriver` protocol of the W3C, as a reader
-//! would use it.
+//! A headless Chromium, driven over HTTP with the W3C `WebDriver` protocol.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -45,7 +44,9 @@ impl Browser {
         let Some(axe) =
             std::env::var_os("RSB_AXE_CORE").and_then(|path| std::fs::read_to_string(path).ok())
         else {
-            return said("RSB_AXE_CORE does not name axe.min.js; `npm install axe-core` brings it");
+            return said(
+                "RSB_AXE_CORE does not name axe.min.js; get it with `npm install axe-core`",
+            );
         };
         let begun = Command::new("chromedriver")
             .arg("--port=0")
@@ -123,7 +124,7 @@ impl Browser {
         );
     }
 
-    /// Shows the page as `reader` sees it.
+    /// Sets the page width and the color scheme to those of `reader`.
     pub fn read_as(&self, reader: Reader) {
         let scheme = if reader.dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
@@ -207,7 +208,7 @@ impl Browser {
                 _ => {}
             }
         }
-        // The driver keeps the connection open.
+        // Read exactly the announced length, because the driver keeps the connection open.
         let mut body = vec![0; length];
         reply.read_exact(&mut body)?;
         Ok(serde_json::from_slice(&body)?)

@@ -46,7 +46,7 @@ pub fn with_baseline(bench: Bench) -> (Bench, Value) {
     (bench, run)
 }
 
-/// Returns a copy of `measured` with other times and its own id.
+/// Returns a copy of `measured` with made-up times and the id of case `index`.
 pub fn made_up(measured: &Value, index: u32) -> Value {
     let mut case = measured.clone();
     case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
@@ -61,8 +61,8 @@ pub fn made_up(measured: &Value, index: u32) -> Value {
     case
 }
 
-/// Returns a copy of `run` under another name: nothing changed, but no two measurements are
-/// identical to the last digit.
+/// Returns a copy of `run` with the id `name` and times that differ by less than 0.1 %, because two
+/// real measurements are never identical.
 pub fn again(run: &Value, name: &str) -> Value {
     let mut again = run.clone();
     again["run_id"] = name.into();

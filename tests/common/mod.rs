@@ -67,14 +67,14 @@ pub fn says(text: &str, parts: &[&str]) {
 pub struct Bench {
     /// The directory.
     pub dir: tempfile::TempDir,
-    /// The directory for caches, outside `dir`, which may be a repository that is judged.
+    /// The directory for caches; outside `dir`, which may be a repository under test.
     pub cache: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
 /// Output of a run of the program.
 pub struct ProgramOutput {
-    /// Its exit code.
+    /// Exit code.
     pub code: i32,
     /// Standard output.
     pub stdout: String,

@@ -1,13 +1,13 @@
 //! A cargo project unrelated to this program. Its bench target has the command line and output
 //! files of Criterion, but made-up times, so that Criterion need not be compiled and noise cannot
-//! decide.
+//! affect verdicts.
 #![allow(dead_code)] // Each test uses its own part.
 
 use super::Bench;
 use super::revisions::git;
 
-/// The bench target without `CASES`: names, and nanoseconds per iteration. Every measuring process
-/// appends a line to the file `measured`.
+/// Source of the bench target, except the constant `CASES`: names, and nanoseconds per iteration.
+/// Every process that measures a case appends the name to the file `measured`.
 const TARGET: &str = r##"
 use std::io::Write;
 
@@ -25,19 +25,20 @@ fn main() {
     } else {
         let filter = words.last().unwrap();
         let wanted = filter.trim_start_matches('^').trim_end_matches('$').replace('\\', "");
-        // Anything fits the parts of a name that change from process to process.
+        // `.+` matches the part of a name that changes from process to process.
         let (start, end) = wanted.split_once(".+").unwrap_or((&wanted, ""));
         let fits = |name: &str| name == wanted || (wanted.contains(".+") && name.starts_with(start) && name.ends_with(end));
         let (name, level) = CASES.iter().find(|(name, _)| fits(name)).expect("a filter that fits one case");
         assert!(other::ready(), "the case cannot be measured");
         if let Some(at) = words.iter().position(|word| word == "--profile-time") {
-            // As many iterations as fit into the time, by how long the first one took.
+            // Run as many iterations as fit into the time, estimated from the first one.
             let seconds: f64 = words[at + 1].parse().unwrap();
             let each = iterate(1, name, *level);
             iterate(((seconds - each) / each) as u64, name, *level);
             return;
         }
-        // Sets long times itself, and waits for a time of the real clock.
+        // Like a benchmark that sets long times itself and waits in real time: it takes a minute,
+        // unless run with `--quick` and without `RSB_CLOCK_SCALE`.
         let is_hurried = !has("--quick") || std::env::var_os("RSB_CLOCK_SCALE").is_some();
         if name.starts_with("waits") && is_hurried {
             std::thread::sleep(std::time::Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! Faults from C functions in shared libraries.
+//! Fault injection by C functions in preloaded libraries.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,7 +17,7 @@ pub fn shared_library(bench: &Bench, source: &str) -> Option<PathBuf> {
     Some(library)
 }
 
-/// Returns `bench` with the functions of C `source` in place of those of the system's library;
+/// Returns `bench` with C `source` preloaded as a library whose functions replace the system's;
 /// `None` without a C compiler.
 pub fn with_functions(bench: Bench, source: &str) -> Option<Bench> {
     let library = shared_library(&bench, source)?;

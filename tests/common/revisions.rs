@@ -6,10 +6,10 @@ use std::process::Command;
 
 use super::Bench;
 
-/// The program without the constants of [`Source`]. An iteration really takes its time, because
-/// Criterion plans with it, but the reported time is exact. The noisy variant alternates between a
-/// fifth and five times the time. One of its cases runs nowhere; if `ALIGNED` is set, it fails
-/// unless its functions begin at cache lines.
+/// Source of the program, except the constants of [`Source`]. Each iteration busy-waits for its
+/// nominal time, because Criterion plans with real time, but the reported time is exact. The noisy
+/// variant alternates between 0.2 and 5 times the nominal time. One case is always skipped. If
+/// `ALIGNED` is set, cases fail unless all functions begin at cache lines.
 const PROGRAM: &str = r##"
 use std::io::{BufRead, Write};
 
@@ -22,7 +22,7 @@ fn main() {
             let more = (first.len()..CASES).map(|at| case(&format!("made-up/cpu:0/more-{at}")));
             let named = words.iter().position(|word| word == "--config").and_then(|at| words.get(at + 1));
             let config = std::fs::read_to_string(named.map_or("rusty-stack-bench.toml", String::as_str));
-            // A configuration that leaves most out.
+            // With a `thorough` configuration, list only one case.
             let most = if config.unwrap_or_default().contains("thorough") { 1 } else { CASES };
             let cases: Vec<String> = first.into_iter().take(CASES).chain(more).take(most).collect();
             println!(r#"{{"format_version":3,"mark":"{MARK}","cases":[{}]}}"#, cases.join(","));
@@ -79,8 +79,8 @@ fn serve() {
     }
 }
 
-/// Notes where its functions lie, where the test asks for it: each layout, and each place of the
-/// stack, once.
+/// If `NOTE_LAYOUTS` is set, creates a file in that directory for each function layout and each
+/// stack offset.
 fn note_layout() {
     let Ok(dir) = std::env::var("NOTE_LAYOUTS") else { return };
     let begin = main as usize;
@@ -92,7 +92,8 @@ fn note_layout() {
     std::fs::write(format!("{dir}/stack-{offset}"), "").unwrap();
 }
 
-/// The signal that the test asks for, sent to the bisection once: another one would end it at once.
+/// Sends the signal in `DISTURB` to the bisection (the parent process) once. A second signal would
+/// end it immediately.
 fn disturb() {
     let Ok(signal) = std::env::var("DISTURB") else { return };
     if std::fs::File::create_new(format!("disturbed-{signal}")).is_ok() {
@@ -157,7 +158,7 @@ pub struct Source {
     pub level: u32,
     /// Factor for the time of the case `two`.
     pub two: &'static str,
-    /// A text without effect that makes it a different program.
+    /// Text that makes the executable different, but not its behavior.
     pub mark: &'static str,
     /// Whether the times are too noisy for a verdict.
     pub noisy: bool,
@@ -192,7 +193,7 @@ pub enum Change {
     Noisy,
     Broken,
     Docs,
-    /// The source of the commit before the last.
+    /// Restores the source of the commit before the last one.
     Revert,
 }
 

@@ -16,7 +16,7 @@ use super::Bench;
 pub const NODES: [&str; 12] =
     ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
 
-/// Longest wait for a condition.
+/// Maximum time to wait for a condition.
 const LONGEST: Duration = Duration::from_secs(90);
 
 /// A running cluster; its daemons are stopped when this value is dropped.
@@ -125,7 +125,7 @@ impl Cluster {
         self.stop(&format!("slurmd-{node}.pid"), Signal::KILL);
     }
 
-    /// Stops the controller, and returns once it does not answer.
+    /// Stops the controller and waits until it no longer answers.
     pub fn stop_controller(&self) {
         self.stop("slurmctld.pid", Signal::TERM);
         let began = Instant::now();
@@ -140,7 +140,7 @@ impl Cluster {
         run(Command::new("slurmctld").args(["-f", &self.conf()]));
     }
 
-    /// Sends a signal to the daemon of a pid file.
+    /// Sends `signal` to the daemon whose process id is in `file`, and removes the file.
     fn stop(&self, file: &str, signal: Signal) {
         let path = self.path(file);
         let Ok(text) = fs::read_to_string(&path) else { return };
@@ -157,7 +157,7 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until no job of `bench` waits or runs.
+    /// Waits until all jobs of `bench` have ended.
     pub fn wait(&self, bench: &Bench) {
         let began = Instant::now();
         loop {
@@ -178,7 +178,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Jobs outlive the daemons.
+        // Cancel the jobs first, because they outlive the daemons.
         self.text("scancel", &["--me", "--signal=KILL", "--full"]);
         for node in NODES {
             self.stop(&format!("slurmd-{node}.pid"), Signal::TERM);
@@ -195,8 +195,8 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns the first of thirteen ports that are free now. Clusters of one process get different
-/// ports; those of several processes start at different places.
+/// Returns the first of thirteen consecutive free ports. Clusters of one process get different
+/// ports; different processes start the search at different ports.
 fn free_ports() -> u16 {
     static CLUSTERS: AtomicU32 = AtomicU32::new(0);
     let is_free = |port: u16| std::net::TcpListener::bind(("0.0.0.0", port)).is_ok();

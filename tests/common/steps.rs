@@ -1,4 +1,4 @@
-//! Test runner for a program without a test harness, because it starts itself again as another
+//! Test runner for test programs without a harness, which start themselves again as another
 //! program.
 #![allow(clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! Environments that are broken, of an unsupported version, or without a package: each is a skip
-//! with a cure.
+//! Environments that are broken, of an unsupported version, or without a package: each is skipped
+//! with a `cure`.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Faults in the process of a framework: each is one failed case and leaves no process behind.
+//! Faults in a framework's process: each fails only one case and leaves no process behind.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -98,7 +98,7 @@ fn with(package: &str, arguments: &[&str]) -> Option<(Bench, Vec<Value>)> {
 }
 
 /// Checks that every measured result has known fields, is verified and has a component version, and
-/// every other result has a cure.
+/// that every other result has a `cure`.
 fn check(results: &[Value], least: usize) {
     let mut measured = 0;
     for result in results {

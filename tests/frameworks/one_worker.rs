@@ -1,5 +1,5 @@
-//! Many cases in one process of the real worker. The program starts a process per case, and loading
-//! a framework takes seconds, so this tests the cases; a few cases test the program.
+//! Runs many cases in one process of the real worker. The program starts a process for each case,
+//! and loading a framework takes seconds, so only a few cases are tested with the program.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;

@@ -13,7 +13,8 @@ fn row(bench: &Bench, name: &str) -> Value {
     rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
 }
 
-/// A product, and a case that needs only Python: each process that loads PyTorch takes seconds.
+/// A product, and a case that needs only Python, because each process that loads PyTorch takes
+/// seconds.
 const SWEEP: &str = r#"
 [[scenario]]
 benchmark = "pytorch"

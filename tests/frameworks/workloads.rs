@@ -1,4 +1,5 @@
-//! Every workload that a CPU can run is measured, verified and stored; the others have a reason.
+//! Every workload that a CPU can run is measured, verified and stored; all others are skipped with
+//! a reason.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -83,7 +84,8 @@ fn a_provider_that_falls_back_silently_is_refused() {
         );
         return;
     }
-    // A CPU build that claims to have CUDA's provider: the session is created on the CPU.
+    // Simulate a CPU build that claims to have CUDA's provider, so that the session falls back to
+    // the CPU.
     let script = "
 import onnxruntime
 from rusty_stack_bench.workloads import core, onnxruntime as workload
@@ -142,7 +144,7 @@ fn deepspeed_trains_as_one_process_would() {
     ] {
         assert!(fields[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {fields}");
     }
-    // Weights and two moments of Adam in f32, half of which each rank holds.
+    // f32 weights and the two moments of Adam; each of the two ranks holds half of them.
     let whole = 12.0 * fields["parameter_count"].as_f64().unwrap() / 1e9;
     let saved = fields["memory_saved_gb"].as_f64().unwrap() / whole;
     assert!((0.4..=0.6).contains(&saved), "{saved} of {whole} GB: {fields}");

@@ -60,7 +60,8 @@ fn each_side_is_measured_in_several_layouts() {
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
 
-/// Replaces Valgrind if the CPU has no counters: the program prints the count on standard error.
+/// Stand-in for Valgrind, used if the CPU has no counters: writes the program's standard error,
+/// which contains the count, to the log.
 const VALGRIND: &str = r#"#!/bin/sh
 while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done
 "$@" 2> "$log"

@@ -1,5 +1,5 @@
-//! `baseline accept` and `baseline refresh` with the real binary. Accepting uses made-up times;
-//! refreshing really measures, and only checks that it did.
+//! `baseline accept` and `baseline refresh` with the real binary. The tests of `accept` use made-up
+//! times. The tests of `refresh` measure, and check only that a measurement took place.
 
 use crate::common::{Bench, ProgramOutput, SMALL, says, words};
 use serde_json::Value;

@@ -73,7 +73,7 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     let nothing = bench.run(&["bisect", &commits[0], &commits[3], "--case", "one"]).expect(0);
     says(&nothing.stdout, &["NOT REGRESSED", "same machine code"]);
     let broken = bench.run(&["bisect", &commits[0], &commits[8], "--case", "one"]).expect(2);
-    assert!(broken.stderr.contains("does not build; name another"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("does not build; choose another"), "{}", broken.stderr);
 }
 
 #[test]

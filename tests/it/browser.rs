@@ -7,7 +7,7 @@ use crate::common::made_up::{again, scale, with_baseline};
 #[cfg(feature = "serve")]
 use crate::serve::Server;
 
-/// A name that tries to run code, to load a file and to leave its place in the page.
+/// A name that tries to run a script, to load a file and to break out of its element.
 const HOSTILE: &str =
     "</td><img src=//example.invalid/x onerror=hacked=1><script>hacked=1</script>&lt;\u{202e}";
 
@@ -69,7 +69,7 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     assert_eq!(browser.text("return document.title + typeof hacked"), format!("{title}undefined"));
     let told = browser.text("return document.querySelector('#verdict').innerText");
     assert!(told.contains("Regressed: 2") && told.contains("Failed: 1"), "{told}");
-    // The first key leads to the verdict; every focused element on the way is visible.
+    // The first Tab press focuses the link that skips to the verdict; Enter follows it.
     browser.press('\u{e004}');
     assert_eq!(browser.text("return document.activeElement.textContent"), "Skip to the verdict");
     browser.press('\u{e007}');
@@ -80,8 +80,8 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     browser.read_as(Reader::DESK);
     assert_ne!(browser.text(colors), dark);
 
-    // A run of a real machine. Each chart takes long to check: the largest run would double the
-    // total time.
+    // A run of a real machine, but not the largest one: checking each of its charts would double
+    // the total time.
     let gallery = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/gallery/cpu-before.json");
     bench.run(&["report", gallery, "--format", "html", "--output", "real.html"]).expect(0);
     browser.open_file(&bench.path("real.html"));
@@ -94,7 +94,7 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     check(&browser, "file://", &[Reader::DESK, Reader::PHONE]);
 }
 
-/// Checks the pages that `serve` shows of a slower case, in runs with hostile names.
+/// Checks the pages of `serve` for a slower case, in runs with hostile names.
 #[cfg(feature = "serve")]
 #[test]
 fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
@@ -119,7 +119,7 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     check(&browser, &own, &[Reader::DESK, Reader::PHONE]);
     assert_eq!(browser.text("return typeof hacked"), "undefined");
 
-    // A filter also shows the rows that were only counted before.
+    // The filter `every row` also shows the rows that were only counted before.
     open("compare?from=20990101&to=20990106");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
     let rows = || {

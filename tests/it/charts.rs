@@ -143,7 +143,8 @@ fn machines_are_compared_by_the_cases_that_they_share() {
     assert!(drawn.contains("Time of each case by machine"), "{drawn}");
 }
 
-/// Returns the field that holds the value of `axis`, whose name may differ.
+/// Returns the field that contains the value of `axis`. The field's name may differ from that of
+/// the axis.
 fn field_of(benchmark: &str, axis: &str) -> &'static str {
     match (benchmark, axis) {
         ("gemm", "shape") => "m, n, k",
@@ -169,8 +170,8 @@ fn field_of(benchmark: &str, axis: &str) -> &'static str {
     }
 }
 
-/// Two cases of a benchmark that do not differ in any axis that separates lines would be points of
-/// one line at the same position.
+/// Two cases of a benchmark must differ in an axis that separates lines; otherwise they would be
+/// points at the same position of one line.
 #[test]
 fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
     let gpu = |device: &str| rsb_device::DeviceInfo {

@@ -1,8 +1,9 @@
-//! A committed baseline on a fresh checkout that has no copy of the program that made it, so its
-//! revision is built. Also the baseline of a pull request, which is that of the merge base.
+//! A committed baseline on a fresh checkout that has no copy of the program that made it, so the
+//! program is built from its revision. Also tests the baseline of a pull request, which is that of
+//! the merge base.
 //!
-//! The program of the revision is a small one that starts the real one, so that values are real and
-//! the build takes a second.
+//! The revision's program is a small one that executes the real one, so that times are real and the
+//! build takes only a second.
 
 use std::process::Command;
 
@@ -12,7 +13,7 @@ use crate::common::revisions::{git, repository};
 use crate::common::{Bench, says};
 use crate::gate_beside::{GATE, MEASURE, regressed, save_a_record_of_better_days};
 
-/// Writes a program that becomes the real one.
+/// Writes the source of a program that executes the real one.
 fn write_program(bench: &Bench, mark: &str) {
     let real = env!("CARGO_BIN_EXE_rusty-stack-bench");
     bench.write(
@@ -38,8 +39,8 @@ fn with_cache_outside(bench: Bench) -> (Bench, tempfile::TempDir) {
     (bench.set("RSB_CACHE_DIR", &path), cache)
 }
 
-/// Returns a repository of this program with a committed baseline from a revision that is no longer
-/// the latest, that revision, and the baseline's file. No program is kept, as on a fresh checkout.
+/// Returns a repository of this program with a baseline committed at an earlier revision, that
+/// revision, and the path of the baseline. As on a fresh checkout, no program is kept.
 fn fresh_checkout() -> (Bench, String, String) {
     let bench = repository();
     bench.write(
@@ -205,8 +206,8 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
 fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     let (bench, _, file) = fresh_checkout();
     git(&bench, &["checkout", "--quiet", "-b", "change"]);
-    // The change brings its own policy and baseline: a huge threshold, and times that are easy to
-    // beat.
+    // The change under test adds a policy with a huge threshold, and a baseline with times that are
+    // easy to beat.
     bench.write("baselines/policy.toml", "threshold_percent = 1e6\n");
     let mut baseline: Value =
         serde_json::from_str(&std::fs::read_to_string(bench.path(&file)).unwrap()).unwrap();
@@ -231,13 +232,14 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     );
     let in_pairs = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
     assert!(in_pairs.stdout.contains("the machine changed, not the code"), "{}", in_pairs.stdout);
-    // A repeated call gives the same verdict: the files of the merge base are as old as it.
+    // A repeated call gives the same verdict: files of the merge base count as old as its commit.
     let again = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
     assert!(again.stderr.contains("that verdict still applies"), "{}", again.stderr);
-    // That verdict does not count for the baseline in the working tree.
+    // That verdict does not apply to the baseline in the working tree.
     let by_the_tree = bench.run(&GATE);
     assert!(!by_the_tree.stderr.contains("that verdict still applies"), "{}", by_the_tree.stderr);
-    // However the directory is spelled, the baselines and the policy of the merge base are used.
+    // The baselines and the policy of the merge base are used even if the directory is given as an
+    // absolute path.
     let whole = bench.path("baselines").display().to_string();
     let spelled = bench
         .run(&[&stored[..], &["--base", "main", "--baselines-dir", &whole]].concat())
@@ -249,7 +251,7 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
         .run(&[&stored[..], &["--base", "main", "--baselines-dir", &elsewhere]].concat())
         .expect(2);
     assert!(outside.stderr.contains("outside this repository"), "{}", outside.stderr);
-    // A change cannot move the baselines elsewhere.
+    // The change under test cannot select other baselines in its configuration.
     bench.write("rusty-stack-bench.toml", "[run]\nbaselines_dir = \"nowhere\"\n");
     bench.run(&[&stored[..], &["--base", "main", "--baseline-optional"]].concat()).expect(3);
     std::fs::remove_file(bench.path("rusty-stack-bench.toml")).unwrap();

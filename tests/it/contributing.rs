@@ -1,5 +1,6 @@
-//! CONTRIBUTING.md names the files touched by frequent additions: they exist, they are few, and no
-//! other source file mentions the given examples. The paths in ARCHITECTURE.md exist.
+//! CONTRIBUTING.md lists the files to change for frequent additions. Checks that these files exist
+//! and are few, and that no other source file mentions the given examples. Also checks the paths in
+//! ARCHITECTURE.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ const ADDITIONS: [&str; 6] = [
     "Add a verdict reason",
 ];
 
-/// Maximum number of files of an addition, without tests, documents and generated files.
+/// Maximum number of files to change for an addition, excluding tests, documents and generated
+/// files.
 const MAX_FILES: usize = 4;
 
 /// Directories whose sources may mention an example.
@@ -49,7 +51,7 @@ impl Section {
         paths.filter(|path| is_source(path)).collect()
     }
 
-    /// Returns the source files that mention an example but are not named.
+    /// Returns the source files that mention an example but are not listed in the section.
     fn unnamed(&self, sources: &[Source]) -> Vec<String> {
         let mentioning = sources.iter().filter(|source| source.mentions(&self.examples));
         let unnamed = mentioning.filter(|source| !self.paths.contains(&source.path));
@@ -161,7 +163,7 @@ fn contributing_names_the_few_files_of_each_addition() {
             let one = std::slice::from_ref(example);
             assert!(
                 sources.iter().any(|source| paths.contains(&source.path) && source.mentions(one)),
-                "{heading}: no file that it names mentions `{example}`"
+                "{heading}: none of the listed files mentions `{example}`"
             );
         }
         let unnamed = section.unnamed(&sources);

@@ -38,8 +38,8 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     let watts = document["benchmarks"][0]["results"][0]["cpu_power_w"]
         .as_f64()
         .unwrap_or_else(|| panic!("{document:#}"));
-    // On a busy machine, the thread that writes the counter is late by tens of milliseconds; a
-    // wrong unit would be off by more.
+    // On a busy machine, the thread that writes the counter may be tens of milliseconds late. A
+    // wrong unit would cause a larger error.
     assert!((WATTS / 3.0..WATTS * 3.0).contains(&watts), "{watts}");
     let has_rapl = std::fs::read("/sys/class/powercap/intel-rapl:0/energy_uj").is_ok();
     let fields = &unread["benchmarks"][0]["results"][0];

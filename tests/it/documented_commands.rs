@@ -1,4 +1,4 @@
-//! Every subcommand and flag of this program in the code of a document exists.
+//! Checks that every subcommand and flag of this program in the code of the documentation exists.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns `line` with one word for each quoted argument.
+/// Returns `line` with each quoted argument replaced by one word.
 fn unquoted(line: &str) -> String {
     let (mut text, mut rest) = (String::new(), line);
     while let Some(start) = rest.find(['\'', '"']) {
@@ -58,7 +58,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     parts.filter_map(of_part).collect()
 }
 
-/// Returns the first part of a call that the command line does not have.
+/// Returns the first subcommand or flag of a call that does not exist.
 fn unknown(command: &Command, call: &[String]) -> Option<String> {
     let mut command = command;
     let mut words = call.iter().peekable();

@@ -284,7 +284,7 @@ fn whole_day(bench: &Bench) {
             other => panic!("{other}: {check:#}"),
         }
     }
-    // These need nothing else on the machine.
+    // These checks need no other programs or libraries.
     for number in [2, 3, 4, 5, 6, 8, 9, 10, 14] {
         assert_ne!(checks[number - 1]["status"], "skipped", "{:#}", checks[number - 1]);
     }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::common::slurm::{Cluster, NODES};
 use crate::common::{Bench, says};
 
-/// The time of a process on a node, within 0.2 % of 10 ms; `slow` names a node that takes 10 % more.
+/// Script that prints the time of a process: 10 ms to 10.02 ms, and 10 % more on the node named in
+/// the file `slow`.
 const TIMES: &str = r#"#!/bin/sh
 name=${SLURMD_NODENAME:-none}
 factor=1000

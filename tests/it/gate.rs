@@ -1,8 +1,8 @@
 //! The exit codes of `gate` with the real binary: 3 if something got slower, 0 if not, 4 without a
 //! verdict.
 //!
-//! Real measurements on a shared machine are noisy, and no test may depend on that: the tests use a
-//! run of the program with made-up times. Only the last test measures both sides.
+//! Real measurements on a shared machine are noisy, so the tests use a run of the program with
+//! made-up times. Only the last test measures both sides.
 
 use crate::common::made_up::{again, regressed, scale};
 use crate::common::{Bench, SMALL, says, words};
@@ -13,7 +13,7 @@ fn with_baseline() -> (Bench, Value) {
     crate::common::made_up::with_baseline(Bench::new())
 }
 
-/// Writes `run`, measured again and modified by `change`, as the current side, and judges it.
+/// Stores a copy of `run`, modified by `change`, as the current side, and judges it.
 fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> Value {
     let mut current = again(run, "current");
     change(&mut current);
@@ -98,7 +98,8 @@ fn a_baseline_with_rocm_and_torch_judges_a_run_without_them() {
         result["missing"],
         serde_json::json!(["component_specific/pytorch/cpu:0/matmul/f32"])
     );
-    // In the other direction, software installed since then is new, and changes nothing.
+    // In the other direction, software that was installed later is reported as new and does not
+    // affect the verdict.
     bench.run("gate --baseline tensor-ops --current with.json").expect(0);
 }
 
@@ -160,7 +161,8 @@ fn a_copy_of_what_was_measured_is_no_verdict() {
             .filter(|row| row["metric"] == "time_ms")
             .all(|row| row["reason_code"] == "same_samples")
     );
-    // Criterion writes no new result if a benchmark panics: the files it leaves are the saved ones.
+    // If a benchmark panics, Criterion writes no new result, and the files in `new` are those of
+    // the saved baseline.
     criterion_dir(&bench, "left", (12, |_: u32| 1.0));
     for case in 0..12 {
         let kept = bench.path(&format!("left/group/case-{case}"));
@@ -257,7 +259,8 @@ fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
             ended.stderr
         );
     }
-    // Patterns that could match another run are only reported.
+    // A pattern that matches no case of this run may match one of another run, so it is only
+    // reported.
     bench.write("baselines/policy.toml", "[ignore]\ncases = [\"*/gemm/*\"]\n");
     says(&gate().expect(0).stdout, &["policy patterns that match no case: `*/gemm/*` (ignore)"]);
     std::fs::remove_file(bench.path("baselines/policy.toml")).unwrap();

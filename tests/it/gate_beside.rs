@@ -1,8 +1,8 @@
 //! A baseline that no longer matches the machine: the gate runs the program that made it,
 //! interleaved with the current one.
 //!
-//! The values are real. The changes are so large, and the threshold so wide, that concurrent tests
-//! cannot hide them.
+//! The times are measured. The changes are so large, and the threshold so wide, that concurrent
+//! tests cannot hide them.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -17,8 +17,8 @@ pub(crate) const MEASURE: &str = "run tensor-ops --axis shape=64x64 --axis dtype
                                   --axis operation=add,gelu,sum --replicates 3";
 pub(crate) const GATE: [&str; 2] = ["gate", "--json"];
 
-/// Returns a bench with a baseline in which every case took a hundredth of its time, as if the
-/// machine had been faster.
+/// Returns a bench whose baseline has a hundredth of each measured time, as if the machine had been
+/// faster.
 fn with_a_record_of_better_days() -> Bench {
     let bench = Bench::new();
     bench.write("baselines/policy.toml", "threshold_percent = 100.0\n");
@@ -26,8 +26,7 @@ fn with_a_record_of_better_days() -> Bench {
     bench
 }
 
-/// Measures, saves a baseline in which every case took a hundredth of its time, and returns its
-/// file name.
+/// Measures, saves a baseline with a hundredth of each measured time, and returns its file name.
 pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
     bench.run(MEASURE).expect(0);
     bench.run("baseline save").expect(0);
@@ -58,7 +57,7 @@ pub(crate) fn regressed(result: &Value) -> Vec<&str> {
 fn where_the_machine_changed_the_code_is_not_blamed() {
     let bench = with_a_record_of_better_days();
     bench.run(MEASURE).expect(0);
-    // By the stored values only, it looks a hundred times as slow.
+    // Compared with the stored values only, the program looks a hundred times as slow.
     let stored = bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3).json();
     assert_eq!(regressed(&stored).len(), 3);
     let result = bench.run(&GATE).expect(0).json();
@@ -71,7 +70,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     // The report repeats that verdict instead of judging the stored values again.
     let report = bench.run("report --format json").expect(0).json();
     assert!(report.to_string().contains("the machine changed, not the code"), "{report:#}");
-    // The terminal and the document identify the program.
+    // The notes identify the kept program by its hash.
     let kept = program_of(&bench);
     let path = kept.display().to_string();
     let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
@@ -80,7 +79,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
         notes.contains(&hash[..12]) && !notes.contains(&path),
         "notes for a pull request must not contain a path: {notes}"
     );
-    // A repeated call gives the same verdict and measures nothing, in any form.
+    // A repeated call with any of these arguments gives the same verdict and measures nothing.
     let run = result["current_run_id"].as_str().unwrap();
     for words in [&[][..], &["--budget", "90s"], &["--current", run]] {
         let again = bench.run(&[&GATE[..], words].concat()).expect(0);
@@ -96,7 +95,8 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     }
     bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3);
     bench.run(&GATE).expect(0);
-    // Without the program that made it, and once something has changed, only the record is left.
+    // After a policy change and without the program that made the baseline, only the stored values
+    // can decide.
     bench.write("baselines/policy.toml", "threshold_percent = 90.0\n");
     let program = std::fs::read(&kept).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
@@ -182,7 +182,7 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);
     assert!(first.wait().unwrap().success());
-    // A remeasurement next to the baseline's program claims the machine too.
+    // Remeasuring together with the baseline's program also claims the machine.
     let doubted = with_a_record_of_better_days().set("TMPDIR", &dir);
     doubted.run(MEASURE).expect(0);
     let lock = std::fs::File::open(bench.path("rusty-stack-bench.lock")).unwrap();

@@ -33,7 +33,7 @@ fn check(path: &Path, expected: &str) {
     std::fs::write(path, expected).unwrap();
 }
 
-/// Checks that the file at `path` has `text` between the marks of `name`.
+/// Checks that the file at `path` contains `text` between the markers of `name`.
 fn check_section(path: &Path, name: &str, text: &str) {
     let (begin, end) = (format!("<!-- {name}: generated -->\n"), format!("<!-- {name}: end -->"));
     let whole = std::fs::read_to_string(path).unwrap();

@@ -1,5 +1,5 @@
-//! Changes that try to influence their own verdict: everything that decides comes from the base
-//! revision or from outside the repository.
+//! Changes under test that try to influence their own verdict. Everything that decides must come
+//! from the base revision or from outside the repository.
 
 use std::os::unix::fs::symlink;
 
@@ -379,10 +379,10 @@ fn an_intended_slow_down_or_removal_passes_by_a_list_from_outside() {
         list.to_str().unwrap(),
     ]);
     assert!(markdown.expect(0).stdout.contains("it checks for overflow now"));
-    // Slower than accepted.
+    // The slowdown is larger than the accepted one.
     write(&bench, "", &[("parsing", &[("fib", 1500.0), ("other", 700.0)])]);
     bench.run(&words).expect(3);
-    // Inside the working tree, the change would accept itself.
+    // A list inside the working tree is refused, because the change could accept itself.
     bench.write("accept.toml", text);
     let ended = bench.run(&[&JSON[..], &["--accept", "accept.toml"]].concat()).expect(2);
     assert!(ended.stderr.contains("inside the repository"), "{}", ended.stderr);

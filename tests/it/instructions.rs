@@ -1,5 +1,5 @@
-//! Instruction counts next to the time: two counts are equal, and 5 % more work is detected in one
-//! run.
+//! Instruction counts next to the time: repeated counts are equal, and 5 % more work is detected in
+//! one run.
 
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn rows(result: &Value) -> Vec<Value> {
 
 #[test]
 fn where_nothing_counts_the_times_are_kept_and_the_rest_has_no_verdict() {
-    // This path has no Valgrind; with hardware counters it is not needed.
+    // Valgrind is not on this PATH; with hardware counters, it is not needed.
     let bench = Bench::new().set("PATH", "/nonexistent");
     let benchmarks = counted(&bench);
     let Err(why) = figures(&benchmarks) else { return };

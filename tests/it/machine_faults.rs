@@ -85,8 +85,8 @@ fn days(range: std::ops::Range<u32>) -> BTreeSet<String> {
     range.map(|day| format!("day-{day:03}")).collect()
 }
 
-/// Returns the numbers of the first failing writes: the first three with each error, later ones
-/// with one of them.
+/// Returns the number of the first failing write and its error: each of the first three with every
+/// error, some later ones with one error each.
 fn faults() -> impl Iterator<Item = (u32, Errno)> {
     const ERRORS: [Errno; 3] = [Errno::NOSPC, Errno::IO, Errno::DQUOT];
     const LATER: [u32; 11] = [5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610];
@@ -94,8 +94,8 @@ fn faults() -> impl Iterator<Item = (u32, Errno)> {
     first.chain(LATER.into_iter().zip(ERRORS.into_iter().cycle()))
 }
 
-/// Runs `command` with each fault in a directory with runs, until none of its writes fails, and
-/// calls `check` each time. Whatever fails, the directory is sound and has no temporary file.
+/// Runs `command` with each fault in a directory with stored runs, until no write fails, and calls
+/// `check` each time. After every fault, the directory must be intact and without temporary files.
 fn with_each_fault(command: &str, check: impl Fn(&Outcome<'_>)) {
     let (bench, run) = template("add,relu");
     let Some(bench) = with_functions(bench, FAILING_WRITES) else { return };
@@ -128,7 +128,7 @@ fn with_each_fault(command: &str, check: impl Fn(&Outcome<'_>)) {
         }
         std::fs::remove_file(&mark).unwrap();
     }
-    panic!("`{command}` has more writes than were made to fail");
+    panic!("`{command}` has more writes than this test makes fail");
 }
 
 /// Returns the temporary files in `dir` and below.

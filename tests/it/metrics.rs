@@ -87,12 +87,13 @@ fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
     assert!(rules.len() >= panels.len());
     let group = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
     let bench = Bench::new();
-    // JSON is YAML.
+    // JSON is valid YAML.
     let file = bench.write("dashboard.yml", &group.to_string());
     assert_accepted(&["check", "rules", file.to_str().unwrap()], "");
 }
 
-/// Every metric that rules and dashboard name is written, so that a renamed metric is noticed.
+/// Checks that every metric named in the rules and the dashboard is exported, so that a renamed
+/// metric is noticed.
 #[test]
 fn rules_and_dashboard_name_only_existing_metrics() {
     let (bench, _) = with_regressed_case();

@@ -169,7 +169,8 @@ fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
     bench.write("bare/config.json", config);
     let text = bench.run("models show bare").expect(0).stdout;
     assert!(text.contains("unknown") && !text.contains("0 B"), "{text}");
-    // A model too large for any machine, by its files: reported before loading.
+    // A model whose files show that it is too large for any machine; this is reported before
+    // loading.
     bench.write("huge/config.json", config);
     let index = json!({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}});
     bench.write("huge/model.safetensors.index.json", &index.to_string());

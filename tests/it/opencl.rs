@@ -18,7 +18,10 @@ fn what_the_suite_of_backends_lacks_is_verified_too() {
 fn a_platform_on_the_cpu_is_a_cpu() {
     let document = Bench::new().run("run compute-peak --backend opencl --dry-run --json").json();
     if document["cases"].as_array().unwrap().is_empty() {
-        return test_needs::missing("opencl", "no device of it is here; install pocl-opencl-icd");
+        return test_needs::missing(
+            "opencl",
+            "no OpenCL device is available; install pocl-opencl-icd",
+        );
     }
     if std::path::Path::new("/dev/dri").exists() {
         return; // A GPU may be here, which is none.
@@ -34,7 +37,7 @@ fn oneapi_runs_on_intels_platform() {
     let Ok(vendors) = std::env::var("INTEL_OCL_ICD_VENDORS") else {
         test_needs::missing(
             "oneapi",
-            "INTEL_OCL_ICD_VENDORS names no directory with Intel's driver; .ci/run installs it",
+            "INTEL_OCL_ICD_VENDORS names no directory with Intel's driver; run .ci/run, which installs it",
         );
         return;
     };

@@ -48,7 +48,7 @@ fn what_became_slower_is_named_alone_and_other_executables_are_not_measured() {
         .find(|row| row["id"] == "parse/a.json")
         .unwrap();
     assert!((row["difference_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{row}");
-    // They are measured on request.
+    // Cases with the same machine code are measured on request.
     let result = bench
         .run(&[&JSON[..], &["--measure-equal", "--benchmark", "hash"]].concat())
         .expect(0)
@@ -113,12 +113,12 @@ fn allocations_and_code_size_decide_without_a_time() {
     assert!(verdict == "Regressed" && (bytes - 120_000.0).abs() < 10.0, "{verdict} {bytes}");
     let (verdict, bytes) = found("allocates", "peak_heap_bytes");
     assert!(verdict == "Regressed" && (bytes - 120_000.0).abs() < 100.0, "{verdict} {bytes}");
-    // Executables have a result of their own.
+    // The code size of each executable is a separate result.
     let code_size = [&JSON[..], &["--decide-by", "code-size"]].concat();
     let result = bench.run(&code_size).expect(0).json();
     let rows = result["comparisons"].as_array().unwrap();
     assert!(rows.len() == 1 && rows[0]["current_value"].as_f64() > Some(10_000.0), "{result:#}");
-    // Without one on the side of the change, it has no verdict.
+    // An executable that is missing on the changed side has no verdict.
     write(&bench, "", &[("renamed", &[("fib 20", 1000.0), ("allocates", 120_000.0)])]);
     std::fs::remove_file(bench.path("benches/parsing.rs")).unwrap();
     let result = bench.run(&code_size).expect(4).json();
@@ -266,7 +266,7 @@ fn main() {
 }
 "#;
 
-/// A runner of gungraun that counts as many instructions as its first argument says. It refuses the
+/// A fake gungraun runner that reports its first argument as the instruction count. It rejects the
 /// arguments of other harnesses.
 const GUNGRAUN_RUNNER: &str = r#"#!/bin/sh
 case "$*" in
@@ -540,7 +540,7 @@ fn two_gates_at_once_take_turns() {
 fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
     let bench = repository("");
     write(&bench, "", &[("parsing", FAST), ("bare", &[]), ("nightly", OTHERS)]);
-    // A target for another compiler does not build with this one.
+    // A target that needs another compiler does not build with this one.
     let path = bench.path("benches/nightly.rs");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("compile_error!(\"needs nightly\");\n{text}")).unwrap();

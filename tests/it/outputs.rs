@@ -51,7 +51,7 @@ fn every_form_is_of_one_judgment() {
         read("j.xml").contains(document["comparison_id"].as_str().unwrap()),
         "all files must have the same comparison id"
     );
-    // `compare` writes them too, and sides that cannot be compared also give a document.
+    // `compare` also writes these files, even if the sides cannot be compared.
     bench.run("compare tensor-ops slower.json --output json=c.json").expect(0);
     assert!(read("c.json").contains("\"statistics\""));
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
@@ -201,7 +201,7 @@ fn no_output_follows_a_link() {
         let ended = bench.run(words).expect(2);
         says(&ended.stderr, &["symbolic link", "remove the link"]);
     }
-    // The files next to the results, and the results themselves.
+    // Links in place of the files next to the results, and of the results themselves.
     let results = bench.path("benchmark_results");
     std::fs::remove_dir_all(results.join("logs")).unwrap();
     std::fs::remove_file(results.join("benchmarks.db")).unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 const DEVICE: &str = "class/drm/card0/device";
 const NODE: &str = "class/kfd/kfd/topology/nodes/1";
 
-/// Returns a tree with an MI300X as both sources show it, with uncorrected errors and a narrow
+/// Returns a tree with an MI300X in both the DRM and KFD, with uncorrected errors and a narrow
 /// link.
 fn accelerator() -> Bench {
     let bench = Bench::new();
@@ -173,7 +173,7 @@ fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
     };
     let said = |bench: &Bench, words: &[&str]| {
         let tree = bench.path("");
-        // Each waits for the GPU until its timeout, so run them in parallel.
+        // Both subcommands wait for the GPU until their timeout, so run them in parallel.
         let (doctor, probe) = std::thread::scope(|scope| {
             let doctor = scope.spawn(|| on_tree(bench, &tree, "doctor").expect(1).stdout);
             let probe = on_tree(bench, &tree, "probe").expect(0).stdout;

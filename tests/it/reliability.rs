@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-/// Number of faults that the page promises.
+/// Minimum number of faults on the page.
 const FAULTS: usize = 40;
 
 /// A row of the table.
@@ -12,7 +12,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the row in `line`; `None` for other lines, the head and the headings in the table.
+    /// Parses a row; `None` for other lines, the head of the table and headings in it.
     fn of(line: &'a str) -> Option<Self> {
         let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
         let is_head = line.starts_with("fault ") || line.starts_with("**");
@@ -55,7 +55,7 @@ fn the_page_of_faults_names_tests_that_exist() {
     }
 }
 
-/// Returns whether `text` is a documented exit code, or stands for a test of a part of the program.
+/// Returns whether `text` is a documented exit code, or `–` for a test without a process.
 fn is_exit_code(text: &str) -> bool {
     ["–", "0", "1", "2", "3", "4", "5", "130"].contains(&text)
 }

@@ -60,7 +60,7 @@ fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
         ("mutated.html", format!("{head}{flipped}{}", &rest[1..]), "was changed"),
         ("twice.html", page.replace("</body>", &page[data..]), "twice"),
         ("empty.html", std::fs::read_to_string(bench.path("empty.html")).unwrap(), "--no-data"),
-        // A run with a wrong checksum, packed again.
+        // A page with a valid element that contains a run with a wrong checksum.
         (
             "resealed.html",
             format!("{}{}", &page[..data], tampered(&bench)),

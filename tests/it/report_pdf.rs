@@ -95,7 +95,7 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
         assert!(said.contains(expected) && said.contains("--format html"), "{script}: {said}");
         assert!(!bench.path("page.pdf").exists(), "{script}");
     }
-    // The worker's input is the report, and its output the file.
+    // With `cat` as the worker, the file contains the worker's input.
     bench = in_its_place(bench, "cat");
     bench.run("report made-up.json --format pdf --output -").expect(2);
     let given = |name: &str| {

@@ -99,7 +99,7 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
         let mut child =
             bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let until = Instant::now() + Duration::from_mins(2);
-        // The run, the plan, and one complete line for each finished case.
+        // Wait until the journal contains enough finished cases.
         while cases_in_journals(&bench) < 1 + kill && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -181,7 +181,7 @@ fn a_run_that_was_stopped_and_continued_is_complete() {
     assert!(measured(&bench) >= 4);
 }
 
-/// As in a cpuset of one CPU.
+/// Simulates a cpuset of one CPU.
 #[test]
 fn a_run_on_one_cpu_records_that_it_had_one() {
     if Command::new("taskset").arg("--version").output().is_err() {
@@ -226,10 +226,10 @@ fn a_directory_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
     assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a directory");
 }
 
-/// As after a disk error, when the kernel mounts the file system again as read-only.
+/// Simulates a disk error, after which the kernel remounts the file system read-only.
 #[test]
 fn a_read_only_file_system_is_read_and_refuses_a_run_before_it_measures() {
-    // The working directory must be entered again to be that of the new mount.
+    // The working directory must be entered again to be on the new mount.
     const MOUNT: &str = "mount --bind \"$PWD\" \"$PWD\" && mount -o remount,ro,bind \"$PWD\" && cd \
                          \"$PWD\" && exec \"$@\"";
     let bench = Bench::new();
@@ -260,7 +260,7 @@ fn a_disk_that_fails_at_every_fsync_refuses_a_run_before_it_measures() {
     assert_eq!((bench.run_files().len(), journal_lines(&bench)), (0, 0));
 }
 
-/// As in a directory on NFS without a lock service.
+/// Simulates a directory on NFS without a lock service.
 #[test]
 fn a_file_system_without_locks_stores_runs_and_finds_them() {
     let functions = "#include <errno.h>\n\
@@ -383,7 +383,7 @@ fn the_time_limit_of_a_run_holds_within_a_case() {
     bench.write("rusty-stack-bench.toml", "[time_limits]\nsuite_seconds = 5\n");
     let arguments = words("gemm --axis shape=16x16x16,9000x9000x9000 --axis dtype=f64 --json");
     let document = bench.run(&[&arguments[..], &SMALL].concat()).expect(0).json();
-    // The second product takes far longer than that on any single thread.
+    // The second product takes far longer than 5 s on any single thread.
     let outcomes: Vec<&str> = document["benchmarks"]
         .as_array()
         .unwrap()

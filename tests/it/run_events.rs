@@ -46,7 +46,7 @@ fn events_are_written_to_a_file_next_to_the_document() {
     let ended = bench.run(&run_with(&["--json", "--events", "events.jsonl"])).expect(0);
     let events = parse(&std::fs::read_to_string(bench.path("events.jsonl")).unwrap());
     assert_complete(&events);
-    // A notice may come first, such as of another run on this machine.
+    // A notice may come first, for example about another run on this machine.
     let started = events.iter().find(|event| event["event"] == "run_started").unwrap();
     assert_eq!(ended.json()["run_id"], started["run_id"]);
 }
@@ -66,7 +66,7 @@ fn events_and_a_document_on_standard_output_are_a_usage_error() {
     assert!(!bench.path("benchmark_results").exists());
 }
 
-/// A full disk costs the events, not the run.
+/// If the disk is full, the events are lost, but not the run.
 #[test]
 fn events_that_cannot_be_written_are_a_warning() {
     let bench = Bench::new();

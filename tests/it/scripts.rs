@@ -151,11 +151,12 @@ fn comparison(verdict: &str, rows: &[&str]) -> String {
 struct Event<'a> {
     action: &'a str,
     conclusion: &'a str,
-    /// The open pull request of the commit.
+    /// Number of the commit's open pull request.
     number: &'a str,
     /// The id of the existing comment, and the run that wrote it.
     existing: &'a str,
-    /// The artifact; there is none if either is empty.
+    /// Content of `comment.md` in the artifact, and of `comparison.json` below. An empty one is not
+    /// in the artifact.
     text: &'a str,
     json: &'a str,
 }
@@ -497,7 +498,7 @@ fn valgrind_is_installed_if_apt_get_can_and_its_absence_is_no_error() {
     };
     write_tool("id", "echo 1000");
     write_tool("sudo", "shift; exec \"$@\"");
-    // Its lists of packages are out of date.
+    // A fake apt-get whose package lists are out of date.
     let apt_get = "echo \"$*\" >>\"$LOG\"\n\
                    case $* in *update) : >\"$LOG.new\" ;; *) [ -e \"$LOG.new\" ] ;; esac";
     write_tool("apt-get", apt_get);

@@ -149,7 +149,7 @@ fn readers_that_are_slow_hold_up_no_other() {
     let (bench, _) = with_baseline(Bench::new());
     bench.write("token", TOKEN);
     let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
-    // Half of them never complete their request, the others never read the response.
+    // Half of the clients never complete their request; the others never read the response.
     let request = format!(
         "GET / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n",
         server.address

@@ -58,7 +58,8 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
         let mut child =
             bench.command(&import).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        // At any time from before the first run to after the last, while the index is written.
+        // Kill the import at a different time in each round, from before the first run to after the
+        // last.
         let mut said: Vec<String> =
             lines.by_ref().take(kill * 7919 % (DAYS as usize + 1)).collect();
         std::thread::sleep(Duration::from_micros((kill as u64 * 104_729) % 9_000));
@@ -164,7 +165,7 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
     for kill in 0..KILLS {
         let mut child =
             bench.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Wait until a part of it is on disk, under any name.
+        // Wait until part of the run is on disk, under any name.
         let runs = bench.path("benchmark_results/runs");
         let has_begun = || {
             let entries = std::fs::read_dir(&runs).into_iter().flatten().flatten();
@@ -235,7 +236,7 @@ fn questions_are_answered_in_sql_and_by_name() {
     let sql = bench.run("history regressed --since 1y --sql").expect(0).stdout;
     assert!(bench.run(&["query", &sql]).expect(0).stdout.contains("no rows"));
     assert!(bench.run("history regressed --since soon").expect(2).stderr.contains("1y"));
-    // Nothing has changed.
+    // The queries changed nothing.
     assert_eq!(ids(&bench.run("history --limit 2 --json").expect(0)), ["day-004", "day-003"]);
 }
 

@@ -302,7 +302,8 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
     let mut random = Generator::new(16);
     for day in 0..75 {
         let mut run = made_up(&run, day, 1.0, &mut random);
-        // With less noise than the others, so that no part of it looks like a step.
+        // Case 2 drifts, with less noise than the other cases, so that no part of the drift looks
+        // like a step.
         let time =
             3e6 * (1.0 + 0.16 * f64::from(day) / 74.0) * (1.0 + 0.001 * f64::from(day * 7 % 5));
         let case = &mut run["benchmarks"][2];

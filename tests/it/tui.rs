@@ -144,7 +144,7 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     screen.wait_for("is complete");
     screen.wait_for("there is no earlier run of this suite");
     assert_eq!(bench.run_files().len(), 1);
-    // Again, and the comparison follows automatically.
+    // After another run, the comparison is shown automatically.
     screen.press(&["Escape"]);
     screen.wait_for("only rows that contain `custom`");
     screen.press(&["Enter"]);
@@ -162,7 +162,7 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     assert_eq!(screen.ended(), "0");
 }
 
-/// The program panics between two frames: the terminal is restored and shows why.
+/// If the program panics between two frames, the terminal is restored and shows the panic message.
 #[cfg(feature = "fault-injection")]
 #[test]
 fn a_panic_gives_the_terminal_back() {

@@ -8,7 +8,7 @@ use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::revisions::git;
 use crate::common::{Bench, words};
 
-/// Widths: of a narrow and a wide terminal, and of a pipe.
+/// Names and widths of a narrow terminal, a wide terminal, and a pipe.
 const WIDTHS: [(&str, Option<&str>); 3] =
     [("80", Some("80")), ("120", Some("120")), ("piped", None)];
 
@@ -32,7 +32,7 @@ impl Shown {
             git(&bench, &["commit", "--quiet", "--allow-empty", "--message", subject]);
             git(&bench, &["rev-parse", "HEAD"])
         });
-        // Times are made up; other results differ from machine to machine.
+        // Remove all results except the made-up times, because they differ between machines.
         for case in run["benchmarks"].as_array_mut().unwrap() {
             case["results"] = json!([]);
         }
@@ -81,7 +81,7 @@ fn spread(run: &mut Value, factors: [f64; 3]) {
     }
 }
 
-/// Returns a clean tree at `commit`.
+/// Returns the git record of a clean tree at `commit`.
 fn clean_tree(commit: &str) -> Value {
     json!({ "commit": commit, "branch": "main", "dirty": false })
 }

@@ -166,7 +166,7 @@ fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
             "it is a pipe",
         ),
         ("third.json", |path| std::fs::create_dir(path).unwrap(), "it is a directory"),
-        // Nothing is at address 0, so the kernel reports an error as for a damaged disk.
+        // Reading address 0 through this link fails with an I/O error, as on a damaged disk.
         (
             "third.json",
             |path| std::os::unix::fs::symlink("/proc/self/mem", path).unwrap(),

@@ -29,18 +29,18 @@ pub type cublasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 pub mod descriptor {
     use std::ffi::c_int;
 
-    /// [`crate::operation`] for A, 4 bytes.
+    /// Operation on A, a constant of [`crate::operation`]; 4 bytes.
     pub const TRANSPOSE_A: c_int = 3;
-    /// [`crate::operation`] for B, 4 bytes.
+    /// Operation on B, a constant of [`crate::operation`]; 4 bytes.
     pub const TRANSPOSE_B: c_int = 4;
-    /// [`super::epilogue`], 4 bytes.
+    /// Epilogue, a constant of [`super::epilogue`]; 4 bytes.
     pub const EPILOGUE: c_int = 7;
     /// Address of the bias, which has one element per row of D.
     pub const BIAS_POINTER: c_int = 8;
-    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: if 1, partial sums of fp8 products are not
-    /// promoted periodically to a higher precision.
+    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`; 1 byte. If 1, partial sums of fp8 products are not moved
+    /// to a higher precision at intervals, which is faster but less exact.
     pub const FAST_ACCUMULATION: c_int = 25;
-    /// [`crate::datatype`] of the bias, 4 bytes.
+    /// Type of the bias, a constant of [`crate::datatype`]; 4 bytes.
     pub const BIAS_TYPE: c_int = 26;
 }
 
@@ -66,7 +66,7 @@ pub mod epilogue {
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// Preference attribute: maximum workspace of an algorithm, in bytes; 8 bytes.
+/// Preference attribute for the maximum workspace of an algorithm in bytes; the value has 8 bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
@@ -76,28 +76,29 @@ function_table! {
         fn cublasLtCreate(handle: *mut cublasLtHandle_t) -> cublasStatus_t;
         /// Destroys a handle.
         fn cublasLtDestroy(handle: cublasLtHandle_t) -> cublasStatus_t;
-        /// Creates the description of a product that computes in a type of [`crate::compute`], with
-        /// scalars of a [`crate::datatype`].
+        /// Creates the description of a product. `compute` is a constant of [`crate::compute`],
+        /// `scalars` the [`crate::datatype`] of alpha and beta.
         fn cublasLtMatmulDescCreate(
             descriptor: *mut cublasLtMatmulDesc_t, compute: c_int, scalars: c_int,
         ) -> cublasStatus_t;
         /// Destroys the description of a product.
         fn cublasLtMatmulDescDestroy(descriptor: cublasLtMatmulDesc_t) -> cublasStatus_t;
-        /// Sets an attribute of [`descriptor`].
+        /// Sets an attribute of a product description; see [`descriptor`].
         fn cublasLtMatmulDescSetAttribute(
             descriptor: cublasLtMatmulDesc_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// Creates the layout of a column-major matrix of a [`crate::datatype`].
+        /// Creates the layout of a column-major matrix whose elements have a type of
+        /// [`crate::datatype`].
         fn cublasLtMatrixLayoutCreate(
             layout: *mut cublasLtMatrixLayout_t, datatype: c_int, rows: u64, columns: u64, leading: i64,
         ) -> cublasStatus_t;
         /// Destroys a layout.
         fn cublasLtMatrixLayoutDestroy(layout: cublasLtMatrixLayout_t) -> cublasStatus_t;
-        /// Sets an attribute of [`layout`].
+        /// Sets an attribute of a layout; see [`layout`].
         fn cublasLtMatrixLayoutSetAttribute(
             layout: cublasLtMatrixLayout_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// Creates a preference, initially without workspace.
+        /// Creates a preference. Initially it allows no workspace.
         fn cublasLtMatmulPreferenceCreate(preference: *mut cublasLtMatmulPreference_t) -> cublasStatus_t;
         /// Destroys a preference.
         fn cublasLtMatmulPreferenceDestroy(preference: cublasLtMatmulPreference_t) -> cublasStatus_t;
@@ -105,8 +106,8 @@ function_table! {
         fn cublasLtMatmulPreferenceSetAttribute(
             preference: cublasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// Writes at most `wanted` results of type [`cublasLtMatmulHeuristicResult_t`], best first,
-        /// and their number.
+        /// Writes up to `wanted` results of type [`cublasLtMatmulHeuristicResult_t`], best first,
+        /// and the number of results.
         fn cublasLtMatmulAlgoGetHeuristic(
             handle: cublasLtHandle_t, descriptor: cublasLtMatmulDesc_t, a: cublasLtMatrixLayout_t,
             b: cublasLtMatrixLayout_t, c: cublasLtMatrixLayout_t, d: cublasLtMatrixLayout_t,

@@ -1,6 +1,6 @@
-//! The functions of `libcuda` that this project uses, with their types and constants, as declared
-//! in `cuda.h`. Functions that changed have a version number in their name; drivers keep the old
-//! ones.
+//! Functions, types and constants of `libcuda` that this project uses, as declared in `cuda.h`.
+//! Functions whose prototype changed have a version number in their name, and drivers keep the old
+//! versions.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 

@@ -1,10 +1,10 @@
 //! NVIDIA's driver API (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time. Nothing
-//! is linked: a missing library or function is an [`Unavailable`] value with what, why and cure.
-//! Supports CUDA 11.4 to 13.
+//! is linked: if a library or function is missing, an [`Unavailable`] value with a description, a
+//! reason and a fix is returned. Supports CUDA 11.4 to 13.
 //!
-//! The tables are defined here instead of taken from the crate cudarc: at version 0.19 its bindings
-//! panic if a library or a function is missing, accept no path to a library, and read statuses into
-//! enumerations that a newer driver's number would break.
+//! The crate cudarc is not used. Its bindings (version 0.19) panic if a library or a function is
+//! missing, do not accept a library path, and read statuses into enumerations, which is undefined
+//! behavior if a newer driver returns an unknown number.
 // Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 

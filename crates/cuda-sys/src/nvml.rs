@@ -1,6 +1,6 @@
-//! NVML: the sensors of NVIDIA GPUs, with a safe function to read them; missing sensors are `None`.
-//! The crate nvml-wrapper is not used because, for eight functions, it adds 24,000 lines and more
-//! derive macros (darling) to compile.
+//! NVML, which reads the sensors of NVIDIA GPUs, and a safe function to read them; sensors that are
+//! missing are `None`. The crate nvml-wrapper is not used: only eight functions are needed, for
+//! which it would add 24,000 lines and the derive macros of darling.
 
 use std::ffi::{CString, c_char, c_int, c_uint};
 use std::sync::OnceLock;
@@ -77,7 +77,7 @@ pub struct Readings {
     pub celsius: Option<u32>,
     /// Power draw.
     pub milliwatts: Option<u32>,
-    /// Clock of the multiprocessors.
+    /// Clock of the multiprocessors in MHz.
     pub units_mhz: Option<u32>,
     /// Memory clock.
     pub memory_mhz: Option<u32>,
@@ -98,8 +98,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
            nvidia-smi)",
 };
 
-/// Returns texts for the throttle reasons in `held_back` that slow down a GPU under load. An idle
-/// GPU and clocks set on purpose are not included.
+/// Describes the throttle reasons in `held_back` that slow down a GPU under load. Excludes idle
+/// GPUs and clocks that a user has set.
 pub fn reasons(held_back: u64) -> Vec<&'static str> {
     const REASONS: [(u64, &str); 6] = [
         (0x04, "power cap"),
@@ -112,11 +112,11 @@ pub fn reasons(held_back: u64) -> Vec<&'static str> {
     REASONS.iter().filter(|(bit, _)| held_back & bit != 0).map(|(_, words)| *words).collect()
 }
 
-/// Reads the sensors of the GPU at PCI address `address`, such as `0000:c1:00.0`. The library is
-/// loaded and initialized once.
+/// Reads the sensors of the GPU at PCI address `address`, such as `0000:c1:00.0`. The first call
+/// loads and initializes NVML.
 ///
 /// # Errors
-/// If the library cannot be loaded, or it does not find the GPU.
+/// If NVML cannot be loaded or does not find the GPU.
 pub fn read(address: &str) -> Result<Readings, Unavailable> {
     static STARTED: OnceLock<Result<Nvml, Unavailable>> = OnceLock::new();
     let api = STARTED.get_or_init(|| start(&CudaPaths::here())).as_ref().map_err(Clone::clone)?;
@@ -127,7 +127,7 @@ fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     let api = Nvml::resolve(LIBRARY.find(&places.of_the_system())?);
     let init =
         api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
-    // SAFETY: the function takes no arguments and may be called more than once.
+    // SAFETY: `nvmlInit_v2` takes no arguments and may be called several times.
     match unsafe { init() } {
         SUCCESS => Ok(api),
         status => {
@@ -136,8 +136,8 @@ fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     }
 }
 
-/// Calls an NVML function that writes to `$value`. Returns `None` if the function is missing or
-/// fails.
+/// Calls an NVML function that writes its result to `$value`. Returns `None` if the function is
+/// missing or fails.
 macro_rules! ask {
     ($api:expr, |$value:ident| $name:ident($($argument:expr),*)) => {{
         let mut written = Default::default();

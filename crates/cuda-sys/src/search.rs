@@ -1,6 +1,7 @@
-//! Search path for CUDA libraries. In order: the file named by a variable, the directories of
-//! `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active Python or
-//! Conda environment, and the default path of the system's loader.
+//! Search path for CUDA libraries. Places are searched in this order: the file set in the library's
+//! environment variable, the directories in `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`),
+//! the active Python or Conda environment, `/usr/local/cuda` and `/opt/cuda`, and the default path
+//! of the system's loader.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +12,8 @@ use runtime_loading::{Loaded, Unavailable};
 /// Environment variable with directories to search first, separated like `PATH`.
 pub const PATH: &str = "RSB_CUDA_PATH";
 
-/// Environment variable with the path of the driver library. If that file contains other libraries
-/// too, they are taken from it.
+/// Environment variable with the path of the driver library. Other libraries are also taken from
+/// this file if it contains them.
 pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
 
 /// A CUDA library to find.
@@ -20,24 +21,25 @@ pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
 pub struct CudaLibrary {
     /// Name shown to users.
     pub name: &'static str,
-    /// File names, newest first. The part after `.so.` is the major version.
+    /// File names, newest version first. The number after `.so.` is the major version of CUDA.
     pub files: &'static [&'static str],
     /// Environment variable that names a file explicitly.
     pub variable: &'static str,
-    /// A function that identifies the library.
+    /// A function that only this library exports.
     pub symbol: &'static str,
     /// Advice to the user if the library is missing.
     pub cure: &'static str,
 }
 
-/// The inputs of the search.
+/// A search path for CUDA libraries.
 #[derive(Debug, Clone, Default)]
 pub struct CudaPaths {
-    /// Environment variables that name a file, with their values.
+    /// Environment variables with the path of a library file, and their values.
     pub explicit: Vec<(&'static str, OsString)>,
     /// Installation directories, in search order.
     pub roots: Vec<PathBuf>,
-    /// Major version of CUDA that the driver supports; libraries of newer versions come last.
+    /// Newest major version of CUDA that the driver supports. Libraries of newer versions are tried
+    /// last.
     pub newest: Option<u32>,
 }
 
@@ -47,7 +49,8 @@ impl CudaPaths {
         Self::of(|name| env::var_os(name).filter(|value| !value.is_empty()))
     }
 
-    /// Returns the search path for these environment variables, none of which may be empty.
+    /// Returns the search path for an environment in which `variable` returns the values of
+    /// variables; `None` for empty ones.
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         const FILES: [&str; 6] = [
             DRIVER,
@@ -76,7 +79,8 @@ impl CudaPaths {
         Self { newest, ..self }
     }
 
-    /// Returns this search path without installation directories.
+    /// Returns this search path with only system directories, for libraries that are part of the
+    /// driver.
     pub(crate) fn of_the_system(&self) -> Self {
         // Windows Subsystem for Linux keeps the driver in a directory that the loader does not
         // search.
@@ -106,13 +110,13 @@ impl CudaPaths {
     }
 }
 
-/// Returns the major version at the end of a file name.
+/// Returns the major version in a file name: 12 for `libx.so.12`.
 fn major(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.split(".so.").nth(1)?.split('.').next()?.parse().ok()
 }
 
-/// Returns the library directories of an installation: `lib64` in a toolkit, `nvidia/<part>/lib` in
-/// Python packages.
+/// Returns the library directories below `root`: `lib64` and `lib` of a toolkit, and
+/// `nvidia/<part>/lib` of Python packages.
 fn dirs(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned(), root.join("lib64"), root.join("lib")];
     let packages =
@@ -134,11 +138,11 @@ fn entries(dir: &Path, start: &str) -> Vec<PathBuf> {
 }
 
 impl CudaLibrary {
-    /// Loads the first candidate that can be loaded.
+    /// Loads the first candidate file that can be loaded.
     ///
     /// # Errors
-    /// If none can be loaded, with the loader's message about the last existing file or the list of
-    /// searched places.
+    /// If no candidate can be loaded. The reason is the loader's message about the last existing
+    /// file, or the list of searched places.
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
@@ -162,7 +166,7 @@ impl CudaLibrary {
         Unavailable::new(self.name, why, self.cure)
     }
 
-    /// Describes the places that were searched in vain.
+    /// Returns the reason for a library that is in none of the searched places.
     fn nowhere(&self, places: &CudaPaths) -> String {
         let roots: Vec<String> =
             places.roots.iter().map(|root| root.display().to_string()).collect();
@@ -217,7 +221,8 @@ mod tests {
         assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
     }
 
-    /// Returns the search directories of a process with this `RSB_CUDA_PATH` and a toolkit.
+    /// Returns the directories that are searched if `RSB_CUDA_PATH` has this value and there is a
+    /// toolkit.
     fn roots(path: &str) -> Vec<PathBuf> {
         let places = CudaPaths::of(|name| match name {
             PATH => Some(path.into()),

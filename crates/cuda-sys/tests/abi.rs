@@ -1,8 +1,8 @@
-//! Checks the binary interface against NVIDIA's headers: `cuda.h` and `library_types.h` of CUDA
-//! 12.9 and 13.0 (Python packages nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime
-//! 13.0.96), `cublas_api.h` of CUDA 12.6, `cublasLt.h` of CUDA 13.1 (package nvidia-cublas 13.10).
-//! The values listed here are the same in both versions of a header. NVRTC's numbers were compared
-//! with published copies of `nvrtc.h` of CUDA 12, not with the package's own.
+//! Checks the binary interface against NVIDIA's headers. Sources: `cuda.h` and `library_types.h` of
+//! CUDA 12.9 and 13.0 (Python packages nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime
+//! 13.0.96), `cublas_api.h` of CUDA 12.6, and `cublasLt.h` of CUDA 13.1 (package nvidia-cublas
+//! 13.10). The values below are the same in both versions of `cuda.h` and `library_types.h`.
+//! NVRTC's constants were compared with published copies of `nvrtc.h` of CUDA 12.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use cuda_sys::{
     status, stream_capture,
 };
 
-/// Compares this crate's constants with those of a header, by the header's names.
+/// Compares constants of this crate with values from a header, listed by the header's names.
 macro_rules! check {
     ($($header:ident = $value:literal: $ours:expr;)*) => {
         for (name, value, ours) in [$( (stringify!($header), $value, $ours) ),*] {
@@ -133,7 +133,8 @@ fn numbers_of_cublaslt() {
         CUBLASLT_EPILOGUE_GELU_BIAS = 36: cublaslt::epilogue::GELU_BIAS;
         CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1: cublaslt::PREFERENCE_WORKSPACE_BYTES;
     }
-    // `{uint64_t[8]}`, then `size_t`, an enumeration, `float` and `int[4]`.
+    // The C struct contains the algorithm `{uint64_t[8]}`, then `size_t`, an enumeration, `float`
+    // and `int[4]`.
     assert_eq!(size_of::<cublaslt::cublasLtMatmulHeuristicResult_t>(), 64 + 8 + 4 + 4 + 16);
 }
 

@@ -1,4 +1,4 @@
-//! Queries and their results behind a safe interface.
+//! Safe interface for queries and their results.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -16,7 +16,7 @@ const SUCCESS: i32 = 0;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DuckdbError {
-    /// Message of DuckDB, which begins with the kind of error.
+    /// Error message of DuckDB. It begins with the kind of error.
     pub message: String,
 }
 
@@ -46,12 +46,12 @@ pub enum DuckdbValue {
     Text(String),
 }
 
-/// Classification of an SQL text by its statements.
+/// Kind of statement in an SQL text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
     /// No statement.
     Nothing,
-    /// One SELECT. It only reads tables, but its functions may still access files.
+    /// One SELECT statement. It cannot modify tables, but its functions may access files.
     Select,
     /// One statement of another kind.
     Other,
@@ -66,10 +66,11 @@ struct Handle {
     connection: duckdb_connection,
 }
 
-// SAFETY: DuckDB locks a connection while a statement runs on it, and `duckdb_interrupt` may be
-// called from other threads.
+// SAFETY: DuckDB locks the connection while a statement runs, and allows `duckdb_interrupt` in
+// other threads.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: DuckDB locks the connection while a statement runs, and allows `duckdb_interrupt` in
+// other threads.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
@@ -109,12 +110,12 @@ impl std::fmt::Debug for Interrupter {
 impl Interrupter {
     /// Stops the running statement, if any.
     pub fn interrupt(&self) {
-        // SAFETY: the connection stays open while `self` holds it, and any thread may interrupt.
+        // SAFETY: `self` keeps the connection open, and DuckDB allows interrupts from any thread.
         unsafe { (self.handle.api.duckdb_interrupt)(self.handle.connection) };
     }
 }
 
-/// Returns the text at `text`, or `None` if null.
+/// Returns a copy of the text at `text`; `None` if it is null.
 ///
 /// # Safety
 /// `text` must be null, or point to a zero-terminated string that lives until this function
@@ -136,14 +137,14 @@ impl DuckdbLibrary {
     pub fn in_memory(&self, options: &[(&str, &str)]) -> Result<DuckdbConnection, DuckdbError> {
         let api = &self.api;
         let mut config = ptr::null_mut();
-        // SAFETY: the configuration is created here, destroyed below, and used only in between.
+        // SAFETY: the pointer is to a live variable; the configuration is destroyed below.
         if unsafe { (api.duckdb_create_config)(&raw mut config) } != SUCCESS {
             return Err(DuckdbError::new("out of memory for the options"));
         }
         let set = options.iter().try_for_each(|(name, option)| {
             let (c_name, c_option) = (c_text(name)?, c_text(option)?);
-            // SAFETY: the configuration exists; both texts are zero-terminated and live until the
-            // call returns.
+            // SAFETY: the configuration was created above, and both texts are zero-terminated and
+            // live during the call.
             let state =
                 unsafe { (api.duckdb_set_config)(config, c_name.as_ptr(), c_option.as_ptr()) };
             if state == SUCCESS {
@@ -155,7 +156,8 @@ impl DuckdbLibrary {
         let mut handle =
             Handle { api: Arc::clone(api), database: ptr::null_mut(), connection: ptr::null_mut() };
         let opened = set.and_then(|()| open(&mut handle, config));
-        // SAFETY: it was created above, and the database keeps no reference to it.
+        // SAFETY: the configuration was created above, and an opened database keeps no reference to
+        // it.
         unsafe { (api.duckdb_destroy_config)(&raw mut config) };
         opened.map(|()| DuckdbConnection { handle: Arc::new(handle) })
     }
@@ -169,15 +171,16 @@ fn open(handle: &mut Handle, config: crate::raw::duckdb_config) -> Result<(), Du
         (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut error)
     };
     if state != SUCCESS {
-        // SAFETY: the error is null or a zero-terminated text owned by the caller.
+        // SAFETY: DuckDB sets the error to null or a zero-terminated text, which the caller owns.
         let message = unsafe { text_at(error) };
-        // SAFETY: as above; freeing null does nothing.
+        // SAFETY: the error was allocated by DuckDB or is null, for which `duckdb_free` does
+        // nothing.
         unsafe { (api.duckdb_free)(error.cast::<c_void>()) };
         return Err(DuckdbError::new(
             message.unwrap_or_else(|| "cannot open the database".to_owned()),
         ));
     }
-    // SAFETY: the database is open.
+    // SAFETY: the database is open, and the output pointer is to a live variable.
     let state = unsafe { (api.duckdb_connect)(handle.database, &raw mut handle.connection) };
     if state == SUCCESS { Ok(()) } else { Err(DuckdbError::new("cannot connect to the database")) }
 }
@@ -211,7 +214,7 @@ impl DuckdbConnection {
             }
             1 => {
                 let mut prepared = ptr::null_mut();
-                // SAFETY: there is a first statement.
+                // SAFETY: the connection is open, and the statements contain one at index 0.
                 let state = unsafe {
                     (api.duckdb_prepare_extracted_statement)(
                         connection,
@@ -221,7 +224,7 @@ impl DuckdbConnection {
                     )
                 };
                 let kind = if state == SUCCESS {
-                    // SAFETY: the statement is prepared.
+                    // SAFETY: preparing the statement has succeeded.
                     let kind = unsafe { (api.duckdb_prepared_statement_type)(prepared) };
                     Ok(if kind == statement_type::SELECT {
                         StatementKind::Select
@@ -235,13 +238,13 @@ impl DuckdbConnection {
                         error.unwrap_or_else(|| "the statement cannot be prepared".to_owned()),
                     ))
                 };
-                // SAFETY: it was created above and is not used afterwards.
+                // SAFETY: the prepared statement was created above and is not used afterwards.
                 unsafe { (api.duckdb_destroy_prepare)(&raw mut prepared) };
                 kind
             }
             _ => Ok(StatementKind::Several),
         };
-        // SAFETY: as above.
+        // SAFETY: the statements were created above and are not used afterwards.
         unsafe { (api.duckdb_destroy_extracted)(&raw mut statements) };
         kind
     }
@@ -284,8 +287,8 @@ impl DuckdbConnection {
     fn answer(&self, sql: &str) -> Result<Answer<'_>, DuckdbError> {
         let sql = c_text(sql)?;
         let mut answer = Answer { api: &self.handle.api, result: duckdb_result::EMPTY };
-        // SAFETY: the connection is open, the text is zero-terminated and lives until the call
-        // returns; the result is destroyed when the answer is dropped.
+        // SAFETY: the connection is open, and the text is zero-terminated and lives during the
+        // call. Dropping the answer destroys the result.
         let state = unsafe {
             (answer.api.duckdb_query)(self.handle.connection, sql.as_ptr(), &raw mut answer.result)
         };
@@ -312,17 +315,18 @@ impl Drop for Answer<'_> {
 
 impl<'c> Answer<'c> {
     fn error(&mut self) -> DuckdbError {
-        // SAFETY: the error lives as long as the result.
+        // SAFETY: the result was written by DuckDB, and its error lives as long as it does.
         let message = unsafe { text_at((self.api.duckdb_result_error)(&raw mut self.result)) };
         DuckdbError::new(message.unwrap_or_else(|| "DuckDB returned no error message".to_owned()))
     }
 
     fn columns(&mut self) -> Vec<(String, duckdb_type)> {
-        // SAFETY: the result is valid.
+        // SAFETY: the query has succeeded, so the result is valid.
         let count = unsafe { (self.api.duckdb_column_count)(&raw mut self.result) };
         let mut columns = Vec::new();
         for at in 0..count {
-            // SAFETY: the column exists; its name lives as long as the result.
+            // SAFETY: `at` is less than the number of columns, and the name lives as long as the
+            // result.
             columns.push(unsafe {
                 let name = text_at((self.api.duckdb_column_name)(&raw mut self.result, at));
                 (name.unwrap_or_default(), (self.api.duckdb_column_type)(&raw mut self.result, at))
@@ -332,12 +336,13 @@ impl<'c> Answer<'c> {
     }
 
     fn next(&mut self) -> Result<Option<Chunk<'c>>, DuckdbError> {
-        // SAFETY: the result is valid, and passed by value as in the header.
+        // SAFETY: the query has succeeded, so the result is valid. The header declares it as passed
+        // by value.
         let chunk = unsafe { (self.api.duckdb_fetch_chunk)(self.result) };
         if !chunk.is_null() {
             return Ok(Some(Chunk { api: self.api, chunk }));
         }
-        // SAFETY: as in `error`.
+        // SAFETY: the result was written by DuckDB, and its error lives as long as it does.
         let error = unsafe { text_at((self.api.duckdb_result_error)(&raw mut self.result)) };
         error
             .filter(|error| !error.is_empty())
@@ -353,26 +358,26 @@ struct Chunk<'c> {
 
 impl Drop for Chunk<'_> {
     fn drop(&mut self) {
-        // SAFETY: the chunk belongs to this library and is not used afterwards.
+        // SAFETY: DuckDB returned the chunk, and it is not used afterwards.
         unsafe { (self.api.duckdb_destroy_data_chunk)(&raw mut self.chunk) };
     }
 }
 
 impl Chunk<'_> {
     fn rows(&self) -> usize {
-        // SAFETY: the chunk is valid.
+        // SAFETY: the chunk is destroyed only on drop.
         usize::try_from(unsafe { (self.api.duckdb_data_chunk_get_size)(self.chunk) }).unwrap_or(0)
     }
 
-    /// Returns the value at `row` of `column`. Both must exist, and the column must have the type
-    /// `kind`.
+    /// Returns the value in `row` of `column`, which must be within the chunk. `kind` must be the
+    /// type of the column.
     fn value(
         &self,
         column: usize,
         row: usize,
         kind: duckdb_type,
     ) -> Result<DuckdbValue, DuckdbError> {
-        // SAFETY: the column exists.
+        // SAFETY: the chunk has this column.
         let vector =
             unsafe { (self.api.duckdb_data_chunk_get_vector)(self.chunk, column as idx_t) };
         // SAFETY: the vector lives as long as the chunk.
@@ -382,13 +387,14 @@ impl Chunk<'_> {
                 (self.api.duckdb_vector_get_validity)(vector),
             )
         };
-        // SAFETY: the mask, if any, has a bit for every row, in words of 64 bits.
+        // SAFETY: if the mask is not null, it has a bit for every row, in 64-bit words.
         let is_there =
             validity.is_null() || (unsafe { *validity.add(row / 64) } >> (row % 64)) & 1 == 1;
         if !is_there {
             return Ok(DuckdbValue::Null);
         }
-        // SAFETY: the data contain one value of this type per row.
+        // SAFETY: the column has type `kind`, so the data contain a value of this type for every
+        // row.
         Ok(unsafe {
             match kind {
                 column_type::BOOLEAN => DuckdbValue::Boolean(*data.cast::<u8>().add(row) != 0),
@@ -412,8 +418,8 @@ impl Chunk<'_> {
 /// # Safety
 /// `cell` must point to a valid text element of a vector.
 unsafe fn text_of(cell: *const duckdb_string_t) -> String {
-    // SAFETY: guaranteed by the caller. A short text follows its length; the pointer leads to a
-    // long one.
+    // SAFETY: the caller guarantees a valid element. Up to [`INLINED`] bytes are stored after the
+    // length; the pointer is valid for longer texts.
     let bytes = unsafe {
         let length = (*cell).length;
         let inlined = cell.cast::<u8>().add(std::mem::offset_of!(duckdb_string_t, prefix));

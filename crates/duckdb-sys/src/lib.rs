@@ -1,9 +1,10 @@
-//! DuckDB (`libduckdb`), loaded at run time. Nothing is linked: a library that is missing or too
-//! old is an [`Unavailable`] value with what, why and cure. Supports DuckDB 1.2 and newer.
+//! DuckDB (`libduckdb`), loaded at run time. Nothing is linked: if the library is missing or too
+//! old, an [`Unavailable`] value with a description, a reason and a fix is returned. Supports
+//! DuckDB 1.2 and newer.
 //!
 //! [`DuckdbLibrary`] opens in-memory databases; a [`DuckdbConnection`] returns query results as
-//! plain values. The crate duckdb is not used: it links a library of a fixed version, or compiles
-//! one for a quarter of an hour, and depends on Arrow.
+//! plain values. The crate duckdb is not used, since it either links a fixed version of the library
+//! or compiles one, which takes 15 minutes, and depends on Arrow.
 #![allow(unsafe_code)]
 
 mod connection;

@@ -50,7 +50,7 @@ pub(crate) struct duckdb_result {
 }
 
 impl duckdb_result {
-    /// An empty result.
+    /// An empty result, to be passed to `duckdb_query`.
     pub(crate) const EMPTY: Self = Self {
         deprecated_column_count: 0,
         deprecated_row_count: 0,
@@ -61,8 +61,8 @@ impl duckdb_result {
     };
 }
 
-/// A text in a vector. Up to [`INLINED`] bytes are stored inline from the fifth byte on; longer
-/// texts are behind the pointer.
+/// A text in a vector. Texts of up to [`INLINED`] bytes are stored after the length; for longer
+/// ones `pointer` refers to the bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct duckdb_string_t {
@@ -91,8 +91,8 @@ pub(crate) mod statement_type {
     pub(crate) const SELECT: duckdb_statement_type = 1;
 }
 
-/// Defines a struct of functions, all of which are required. In the tables of GPU drivers each
-/// function is optional, because most cases need only some of them.
+/// Defines a struct of functions, all of which are required. The function tables for GPU libraries
+/// differ in that functions are optional, because most cases need only some of them.
 macro_rules! functions {
     ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?; )*) => {
         /// The functions that this crate uses.
@@ -119,13 +119,13 @@ macro_rules! functions {
 functions! {
     /// Returns the version, as a static string.
     fn duckdb_library_version() -> *const c_char;
-    /// Creates an empty configuration.
+    /// Creates a configuration without options.
     fn duckdb_create_config(config: *mut duckdb_config) -> duckdb_state;
     /// Sets an option by name.
     fn duckdb_set_config(config: duckdb_config, name: *const c_char, option: *const c_char) -> duckdb_state;
     /// Destroys a configuration.
     fn duckdb_destroy_config(config: *mut duckdb_config);
-    /// Opens a database, in memory if the path is null. The error must be freed.
+    /// Opens a database; in memory if the path is null. The caller must free the error.
     fn duckdb_open_ext(
         path: *const c_char, database: *mut duckdb_database, config: duckdb_config, error: *mut *mut c_char,
     ) -> duckdb_state;
@@ -143,11 +143,11 @@ functions! {
     fn duckdb_query(connection: duckdb_connection, sql: *const c_char, result: *mut duckdb_result) -> duckdb_state;
     /// Destroys a result.
     fn duckdb_destroy_result(result: *mut duckdb_result);
-    /// Returns the error of a result; lives as long as the result.
+    /// Returns the error message of a result, which lives as long as the result.
     fn duckdb_result_error(result: *mut duckdb_result) -> *const c_char;
     /// Returns the number of columns.
     fn duckdb_column_count(result: *mut duckdb_result) -> idx_t;
-    /// Returns the name of a column; lives as long as the result.
+    /// Returns the name of a column, which lives as long as the result.
     fn duckdb_column_name(result: *mut duckdb_result, column: idx_t) -> *const c_char;
     /// Returns the type of a column.
     fn duckdb_column_type(result: *mut duckdb_result, column: idx_t) -> duckdb_type;
@@ -161,14 +161,13 @@ functions! {
     fn duckdb_data_chunk_get_vector(chunk: duckdb_data_chunk, column: idx_t) -> duckdb_vector;
     /// Returns the values of a column.
     fn duckdb_vector_get_data(vector: duckdb_vector) -> *mut c_void;
-    /// Returns the validity mask, with a bit set for each value that is not NULL; null if none is
-    /// NULL.
+    /// Returns a bit mask of the values that are not NULL; a null pointer if no value is NULL.
     fn duckdb_vector_get_validity(vector: duckdb_vector) -> *mut u64;
     /// Splits a text into statements and returns their number, or 0 on failure.
     fn duckdb_extract_statements(
         connection: duckdb_connection, sql: *const c_char, statements: *mut duckdb_extracted_statements,
     ) -> idx_t;
-    /// Returns the parse error; lives as long as the statements.
+    /// Returns the parse error, which lives as long as the statements.
     fn duckdb_extract_statements_error(statements: duckdb_extracted_statements) -> *const c_char;
     /// Destroys the statements.
     fn duckdb_destroy_extracted(statements: *mut duckdb_extracted_statements);
@@ -177,7 +176,7 @@ functions! {
         connection: duckdb_connection, statements: duckdb_extracted_statements, index: idx_t,
         prepared: *mut duckdb_prepared_statement,
     ) -> duckdb_state;
-    /// Returns the error of a preparation; lives as long as the statement.
+    /// Returns the error of preparing a statement, which lives as long as the statement.
     fn duckdb_prepare_error(prepared: duckdb_prepared_statement) -> *const c_char;
     /// Returns the type of a prepared statement.
     fn duckdb_prepared_statement_type(prepared: duckdb_prepared_statement) -> duckdb_statement_type;
@@ -189,7 +188,7 @@ functions! {
 mod tests {
     use super::*;
 
-    /// Checked against `duckdb.h` of versions 0.10 and 1.2: six words, and sixteen bytes.
+    /// A result has six words and a text 16 bytes, as in `duckdb.h` of versions 0.10 and 1.2.
     #[test]
     fn sizes_are_those_of_the_header() {
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Search path for the library. In order: the file named by `RSB_DUCKDB_LIBRARY`, the directory in
-//! `DUCKDB_LIB_DIR` (a variable that other programs use too), and the default path of the system's
-//! loader.
+//! Search path for the library. Places are searched in this order: the file set in
+//! `RSB_DUCKDB_LIBRARY`, the directory set in `DUCKDB_LIB_DIR` (which other programs use too), and
+//! the default path of the system's loader.
 
 use std::env;
 use std::ffi::CStr;
@@ -13,7 +13,7 @@ use crate::raw::DuckdbApi;
 
 const FILE: &str = "RSB_DUCKDB_LIBRARY";
 
-/// Environment variable with the directory of the library.
+/// Environment variable with the directory of the library; other programs use it too.
 const DIR: &str = "DUCKDB_LIB_DIR";
 
 const NAME: &str = "libduckdb.so";
@@ -22,10 +22,10 @@ const CURE: &str = "download libduckdb.so of DuckDB 1.2 or newer (libduckdb-linu
                     releases, or the npm package @duckdb/node-bindings-linux-x64) and set \
                     RSB_DUCKDB_LIBRARY to its path";
 
-/// The places to search for the library.
+/// A search path for the library.
 #[derive(Debug, Clone, Default)]
 pub struct DuckdbPlaces {
-    /// File named explicitly.
+    /// File set in the environment.
     pub file: Option<PathBuf>,
     /// Directory to search first.
     pub dir: Option<PathBuf>,
@@ -55,7 +55,7 @@ impl DuckdbPlaces {
             .map_err(|refusal| unavailable(refusal.unwrap_or_else(|| self.nowhere())))
     }
 
-    /// Describes the places that were searched in vain.
+    /// Returns the reason for a library that is in none of the searched places.
     fn nowhere(&self) -> String {
         let dir =
             self.dir.as_deref().map(|dir| format!("in {} or ", dir.display())).unwrap_or_default();
@@ -104,8 +104,7 @@ impl DuckdbLibrary {
 
     /// Returns the version reported by the library.
     pub fn version(&self) -> String {
-        // SAFETY: the function takes no arguments, and returns a zero-terminated text that is never
-        // freed.
+        // SAFETY: the function takes no arguments and returns a static zero-terminated text.
         let version = unsafe {
             let text = (self.api.duckdb_library_version)();
             if text.is_null() { None } else { Some(CStr::from_ptr(text)) }
@@ -127,14 +126,14 @@ mod tests {
         assert!(error.why.contains("RSB_DUCKDB_LIBRARY names") && error.cure == CURE, "{error}");
         std::fs::write(&file, "not a library").unwrap();
         let beside = DuckdbPlaces { file: None, dir: Some(dir.path().to_owned()) };
-        // If the system has the library, it is loaded instead.
+        // If the system has the library, the search falls back to it.
         if let Err(error) = DuckdbLibrary::load_from(&beside) {
             assert!(
                 error.why.contains(&*file.to_string_lossy()),
                 "the error must name the file found: {error}"
             );
         }
-        // An existing library that is not DuckDB.
+        // A library that can be loaded but is not DuckDB.
         let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };
         let error = DuckdbLibrary::load_from(&other).unwrap_err();
         assert!(error.why.contains("does not have duckdb_library_version"), "{error}");

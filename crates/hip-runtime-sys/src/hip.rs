@@ -246,7 +246,8 @@ function_table! {
         fn hipStreamBeginCapture(stream: hipStream_t, mode: c_int) -> hipError_t;
         /// Ends the capture and returns the graph.
         fn hipStreamEndCapture(stream: hipStream_t, graph: *mut hipGraph_t) -> hipError_t;
-        /// Instantiates a graph. Node and log are written only on failure and may be null.
+        /// Instantiates a graph. The error node and the error log are written only on failure and
+        /// may be null.
         fn hipGraphInstantiate(
             executable: *mut hipGraphExec_t,
             graph: hipGraph_t,

@@ -1,5 +1,5 @@
-//! hiprtc, the runtime compiler: a separate library (`libhiprtc`) from ROCm 6 on, part of the
-//! runtime in ROCm 5.
+//! hiprtc, the runtime compiler. It is a separate library (`libhiprtc`) since ROCm 6, and part of
+//! the HIP runtime in ROCm 5.
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
@@ -87,9 +87,9 @@ impl Hiprtc {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
-    /// Loads the compiler that matches the runtime in `places`. If the runtime's file is given
-    /// explicitly, the compiler is that file itself or one next to it: two versions of ROCm must
-    /// not be mixed in one process.
+    /// Loads the compiler that belongs to the runtime in `places`. If the runtime's file is set
+    /// explicitly, only this file and its directory are searched for the compiler, since two
+    /// versions of ROCm must not be mixed in one process.
     ///
     /// # Errors
     /// If no compiler can be loaded.
@@ -126,12 +126,12 @@ impl Hiprtc {
     }
 }
 
-/// Loads the first of `files` that can be loaded, if it contains a compiler.
+/// Loads the first of `files` that can be loaded. Returns `None` if it contains no compiler.
 fn first_of(files: &[PathBuf]) -> Option<Loaded> {
     Loaded::first(files).ok().filter(has_compiler)
 }
 
-/// Loads the runtime, if it contains a compiler.
+/// Loads the HIP runtime. Returns `None` if it contains no compiler.
 fn in_runtime(places: &RocmPaths) -> Option<Loaded> {
     LIBRARY.find(places).ok().filter(has_compiler)
 }

@@ -1,26 +1,26 @@
-//! Checks whether a library has kernels for an architecture, based on its file names. This check
-//! comes first because, without kernels, rocBLAS terminates the process and hipBLASLt only reports
+//! Checks by file name whether a library has kernels for an architecture. This check is made before
+//! using the library: without kernels, rocBLAS terminates the process, and hipBLASLt reports only
 //! an invalid value.
 
 use std::path::{Path, PathBuf};
 
 use runtime_loading::Unavailable;
 
-/// Location of a library's kernels.
+/// Location of a library's kernel files.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelFiles {
     /// Name of the library.
     pub name: &'static str,
-    /// Directory next to the library, such as `rocblas`.
+    /// Name of the kernel directory next to the library, such as `rocblas`.
     pub directory: &'static str,
-    /// Environment variable that names another directory.
+    /// Environment variable with the path of another kernel directory.
     pub variable: &'static str,
 }
 
 impl KernelFiles {
-    /// Returns the directories in which the library at `library` may keep its kernels: the value of
-    /// its environment variable, or else `<directory>/library` next to it, or
-    /// `<directory>/<version>/library` as on Debian.
+    /// Returns the directories that may contain kernels of the library file `library`. This is the
+    /// value of the environment variable if it is set; otherwise, next to the library,
+    /// `<directory>/library` or, on Debian, `<directory>/<version>/library`.
     pub fn dirs(&self, library: &Path) -> Vec<PathBuf> {
         match std::env::var_os(self.variable).filter(|dir| !dir.is_empty()) {
             Some(dir) => vec![dir.into()],
@@ -28,10 +28,10 @@ impl KernelFiles {
         }
     }
 
-    /// Checks that the name of a file in one of `dirs` contains `arch`, such as `gfx90a`.
+    /// Checks that one of `dirs` contains a file for `arch`, such as `gfx90a`.
     ///
     /// # Errors
-    /// If no file name does.
+    /// If no file name contains `arch`.
     pub fn check(&self, arch: &str, dirs: &[PathBuf]) -> Result<(), Unavailable> {
         let files = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
         let mut named = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -41,7 +41,7 @@ impl KernelFiles {
         let places =
             dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let why = if dirs.is_empty() {
-            format!("its kernel directory was not found, so it has no kernels for {arch}")
+            format!("the kernel directory was not found, so there are no kernels for {arch}")
         } else {
             format!("no file in {places} is for {arch}")
         };
@@ -54,7 +54,8 @@ impl KernelFiles {
 }
 
 fn beside(library: &Path, directory: &str) -> Vec<PathBuf> {
-    // A link such as librocblas.so.5 may point to a file elsewhere; search both directories.
+    // The library may be a link to a file in another directory, such as librocblas.so.5; search
+    // both directories.
     let real = library.canonicalize().ok();
     let beside = [Some(library), real.as_deref()].into_iter().flatten().filter_map(Path::parent);
     let mut all: Vec<PathBuf> = Vec::new();
@@ -69,8 +70,8 @@ fn beside(library: &Path, directory: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Returns whether a file name contains `arch` as a whole word: `gfx90a`, but not the `gfx90` in
-/// it.
+/// Returns whether a file name contains `arch` as a whole word. The word `gfx90` is not in a name
+/// that contains only `gfx90a`.
 fn names(file: &str, arch: &str) -> bool {
     file.match_indices(arch).any(|(at, found)| {
         let after = file.get(at + found.len()..).and_then(|rest| rest.chars().next());

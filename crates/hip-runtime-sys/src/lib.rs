@@ -1,7 +1,9 @@
-//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a missing library or function
-//! is an [`Unavailable`] value with what, why and cure. Supports ROCm 5.2 to 7.2.
+//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: if a library or function is
+//! missing, an [`Unavailable`] value with a description, a reason and a fix is returned. Supports
+//! ROCm 5.2 to 7.2.
 //!
-//! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and unusual installations.
+//! The environment variable `RSB_HIP_LIBRARY` sets the library file, for tests and unusual
+//! installations.
 // Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 

@@ -1,6 +1,6 @@
-//! The two layouts of device properties. ROCm 6 renamed the function when it changed the struct, so
-//! each function name has a fixed layout. Only the fields in use have names; the others are
-//! reserved and preserve the offsets.
+//! The two layouts of device properties. ROCm 6 changed the struct and renamed the function, so the
+//! layout is determined by the function name. Only fields in use have names here; the rest are
+//! reserved bytes that preserve the offsets.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -97,7 +97,8 @@ impl Default for PropertiesR0000 {
     }
 }
 
-/// Returns the text in a C array, up to its zero or its end, without surrounding white space.
+/// Returns the text in a C array, without surrounding white space. The text ends at the first zero
+/// or at the end of the array.
 pub fn text(array: &[c_char]) -> String {
     let bytes: Vec<u8> = array.iter().map(|&c| c.to_ne_bytes()[0]).chain([0]).collect();
     CStr::from_bytes_until_nul(&bytes)

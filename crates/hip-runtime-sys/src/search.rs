@@ -1,10 +1,11 @@
-//! Search path for ROCm libraries. In order: the file named by a variable, `$ROCM_PATH/lib`,
-//! `/opt/rocm*/lib` and `/opt/rocm/core-*/lib` (newest version first), the default path of the
-//! system's loader, and, if there is no ROCm outside Python, the wheels `_rocm_sdk_core` and
-//! `_rocm_sdk_libraries*`.
+//! Search path for ROCm libraries. Places are searched in this order: the file set in the library's
+//! environment variable, `$ROCM_PATH/lib`, `/opt/rocm*/lib` and `/opt/rocm/core-*/lib` (newest
+//! version first), and the default path of the system's loader. If ROCm is not installed outside
+//! Python, the wheels `_rocm_sdk_core` and `_rocm_sdk_libraries*` follow.
 //!
-//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link created
-//! by update-alternatives, and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
+//! Since ROCm 7.9, packages install to `/opt/rocm/core-X.Y`. The directory `/opt/rocm/lib` is a
+//! link created by update-alternatives, which tarballs lack (ROCm/TheRock issue 6716 and pull
+//! request 2728).
 
 use std::env;
 use std::ffi::OsString;
@@ -25,17 +26,17 @@ pub struct RocmLibrary {
     pub cure: &'static str,
 }
 
-/// The inputs of the search.
+/// A search path for ROCm libraries.
 #[derive(Debug, Clone, Default)]
 pub struct RocmPaths {
     /// Value of [`RocmLibrary::variable`].
     pub explicit: Option<OsString>,
     /// Value of `ROCM_PATH`.
     pub rocm_path: Option<OsString>,
-    /// Parent directory of `rocm*` directories: `/opt`.
+    /// Directory that contains the `rocm*` directories: `/opt`.
     pub opt: PathBuf,
-    /// Python package directories. Empty if ROCm is installed outside Python, because its libraries
-    /// must not be mixed with those of wheels in one process.
+    /// Python package directories to search. Empty if ROCm is also installed outside Python, since
+    /// its libraries must not be mixed with those of wheels in one process.
     pub packages: Vec<PathBuf>,
 }
 
@@ -68,7 +69,8 @@ impl RocmPaths {
         found
     }
 
-    /// Describes the places that were searched in vain for `files`.
+    /// Returns the reason for a library with the names `files` that is in none of the searched
+    /// places.
     pub(crate) fn nowhere(&self, files: &[&str]) -> String {
         format!(
             "none of {} is in $ROCM_PATH/lib, {opt}/rocm*/lib, {opt}/rocm/core-*/lib, a wheel of \
@@ -147,8 +149,8 @@ fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
     dirs.filter(|dir| dir.is_dir()).collect()
 }
 
-/// Returns the directories of ROCm wheels in a package directory: the core, then the libraries, one
-/// wheel per GPU family (`_rocm_sdk_libraries_gfx94X_dcgpu`).
+/// Returns the directories of ROCm wheels in a Python package directory: first the core, then the
+/// libraries, which have a wheel per GPU family (`_rocm_sdk_libraries_gfx94X_dcgpu`).
 fn wheels(packages: &Path) -> Vec<PathBuf> {
     let core = packages.join("_rocm_sdk_core");
     if !core.is_dir() {
@@ -160,11 +162,11 @@ fn wheels(packages: &Path) -> Vec<PathBuf> {
 }
 
 impl RocmLibrary {
-    /// Loads the first candidate that can be loaded.
+    /// Loads the first candidate file that can be loaded.
     ///
     /// # Errors
-    /// If none can be loaded, with the loader's message about the last existing file or the list of
-    /// searched places.
+    /// If no candidate can be loaded. The reason is the loader's message about the last existing
+    /// file, or the list of searched places.
     pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
@@ -290,7 +292,8 @@ mod tests {
             &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"),
             &["libx.so.6"],
         );
-        // Leftovers of an uninstalled package: libraries without the core that they need.
+        // An uninstalled package has left libraries without the core that they need; they must be
+        // ignored.
         write_fake_libraries(
             dir.path(),
             "venv/lib/python3.10/site-packages/_rocm_sdk_libraries",

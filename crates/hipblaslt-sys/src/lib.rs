@@ -1,9 +1,10 @@
-//! hipBLASLt, loaded at run time. Nothing is linked: a missing library or function is an
-//! [`Unavailable`] value with what, why and cure. The numbers are those of `hipblaslt.h` 0.6 (ROCm
-//! 6.0), 0.8, 0.11 and 1.5, of `hipblas-common.h` and of `hip/library_types.h`. Versions before 0.6
-//! use others; see [`OLDEST_VERSION`].
+//! hipBLASLt, loaded at run time. Nothing is linked: if the library or a function is missing, an
+//! [`Unavailable`] value with a description, a reason and a fix is returned. The constants are
+//! those of `hipblaslt.h` 0.6 (ROCm 6.0), 0.8, 0.11 and 1.5, of `hipblas-common.h` and of
+//! `hip/library_types.h`. Versions before 0.6 use other constants; see [`OLDEST_VERSION`].
 //!
-//! `RSB_HIPBLASLT_LIBRARY` names the library file explicitly, for tests and unusual installations.
+//! The environment variable `RSB_HIPBLASLT_LIBRARY` sets the library file, for tests and unusual
+//! installations.
 // Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
@@ -31,7 +32,8 @@ pub const ALGORITHM_WORDS: usize = 3;
 /// that are not used here.
 pub type hipblasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 
-/// Oldest version that uses the numbers defined here, as returned by `hipblasLtGetVersion`: 0.6.0.
+/// Oldest supported version, 0.6.0, as returned by `hipblasLtGetVersion`. Older versions use other
+/// constants.
 pub const OLDEST_VERSION: c_int = 600;
 
 /// Values of [`hipblasStatus_t`].
@@ -103,15 +105,15 @@ pub mod compute {
 pub mod descriptor {
     use std::ffi::c_int;
 
-    /// `operation` for A, 4 bytes.
+    /// Operation on A, a constant of `operation`; 4 bytes.
     pub const TRANSPOSE_A: c_int = 0;
-    /// `operation` for B, 4 bytes.
+    /// Operation on B, a constant of `operation`; 4 bytes.
     pub const TRANSPOSE_B: c_int = 1;
-    /// `epilogue`, 4 bytes.
+    /// Epilogue, a constant of `epilogue`; 4 bytes.
     pub const EPILOGUE: c_int = 2;
     /// Address of the bias, which has one element per row of D.
     pub const BIAS_POINTER: c_int = 3;
-    /// `datatype` of the bias, 4 bytes.
+    /// Type of the bias, a constant of `datatype`; 4 bytes.
     pub const BIAS_TYPE: c_int = 4;
 }
 
@@ -137,7 +139,7 @@ pub mod epilogue {
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// Preference attribute: maximum workspace of an algorithm, in bytes; 8 bytes.
+/// Preference attribute for the maximum workspace of an algorithm in bytes; the value has 8 bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
@@ -149,28 +151,28 @@ function_table! {
         fn hipblasLtDestroy(handle: hipblasLtHandle_t) -> hipblasStatus_t;
         /// Returns the version: 100202 is 1.2.2.
         fn hipblasLtGetVersion(handle: hipblasLtHandle_t, version: *mut c_int) -> hipblasStatus_t;
-        /// Creates the description of a product that computes in a type of [`compute`], with
-        /// scalars of a [`datatype`].
+        /// Creates the description of a product. `compute` is a constant of [`compute`], `scalars`
+        /// the [`datatype`] of alpha and beta.
         fn hipblasLtMatmulDescCreate(
             descriptor: *mut hipblasLtMatmulDesc_t, compute: c_int, scalars: c_int,
         ) -> hipblasStatus_t;
         /// Destroys the description of a product.
         fn hipblasLtMatmulDescDestroy(descriptor: hipblasLtMatmulDesc_t) -> hipblasStatus_t;
-        /// Sets an attribute of [`descriptor`].
+        /// Sets an attribute of a product description; see [`descriptor`].
         fn hipblasLtMatmulDescSetAttribute(
             descriptor: hipblasLtMatmulDesc_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// Creates the layout of a column-major matrix of a [`datatype`].
+        /// Creates the layout of a column-major matrix whose elements have a type of [`datatype`].
         fn hipblasLtMatrixLayoutCreate(
             layout: *mut hipblasLtMatrixLayout_t, datatype: c_int, rows: u64, columns: u64, leading: i64,
         ) -> hipblasStatus_t;
         /// Destroys a layout.
         fn hipblasLtMatrixLayoutDestroy(layout: hipblasLtMatrixLayout_t) -> hipblasStatus_t;
-        /// Sets an attribute of [`layout`].
+        /// Sets an attribute of a layout; see [`layout`].
         fn hipblasLtMatrixLayoutSetAttribute(
             layout: hipblasLtMatrixLayout_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// Creates a preference, initially without workspace.
+        /// Creates a preference. Initially it allows no workspace.
         fn hipblasLtMatmulPreferenceCreate(preference: *mut hipblasLtMatmulPreference_t) -> hipblasStatus_t;
         /// Destroys a preference.
         fn hipblasLtMatmulPreferenceDestroy(preference: hipblasLtMatmulPreference_t) -> hipblasStatus_t;
@@ -178,8 +180,8 @@ function_table! {
         fn hipblasLtMatmulPreferenceSetAttribute(
             preference: hipblasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// Writes at most `wanted` results of type [`hipblasLtMatmulHeuristicResult_t`], best
-        /// first, and their number.
+        /// Writes up to `wanted` results of type [`hipblasLtMatmulHeuristicResult_t`], best first,
+        /// and the number of results.
         fn hipblasLtMatmulAlgoGetHeuristic(
             handle: hipblasLtHandle_t, descriptor: hipblasLtMatmulDesc_t, a: hipblasLtMatrixLayout_t,
             b: hipblasLtMatrixLayout_t, c: hipblasLtMatrixLayout_t, d: hipblasLtMatrixLayout_t,
@@ -196,8 +198,8 @@ function_table! {
     }
 }
 
-/// Location of the kernels. If there are none for the GPU, the heuristic only reports an invalid
-/// value.
+/// Location of the kernel files. Check it first: if there are no kernels for the GPU, the heuristic
+/// reports only an invalid value.
 pub const KERNELS: KernelFiles = KernelFiles {
     name: "hipBLASLt",
     directory: "hipblaslt",

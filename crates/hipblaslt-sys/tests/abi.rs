@@ -29,7 +29,8 @@ fn values_of_enumerations() {
     );
 }
 
-/// `{uint8_t[16], size_t}`, then `size_t`, an enumeration, `float` and `int[4]`.
+/// The C struct contains the algorithm `{uint8_t[16], size_t}`, then `size_t`, an enumeration,
+/// `float` and `int[4]`.
 #[test]
 fn sizes_of_structures() {
     assert_eq!(

@@ -1,6 +1,6 @@
-//! The functions of NCCL and RCCL that this project uses; both libraries export the same functions
-//! under the same names. Names and numbers are those of the headers `nccl.h` and `rccl.h`,
-//! unchanged since version 2.7. `cuda-sys` and `hip-runtime-sys` find the libraries.
+//! Functions of NCCL and RCCL that this project uses. Both libraries export them under the same
+//! names. Prototypes and constants are those of `nccl.h` and `rccl.h`, unchanged since version 2.7.
+//! The crates `cuda-sys` and `hip-runtime-sys` find the libraries.
 // Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
@@ -18,7 +18,7 @@ pub type ncclResult_t = c_int;
 pub struct ncclComm {
     _private: [u8; 0],
 }
-/// A communicator: the membership of one GPU in a group of cooperating GPUs.
+/// A communicator: handle of one GPU in a group of GPUs that communicate.
 pub type ncclComm_t = *mut ncclComm;
 
 /// A stream of the vendor's runtime (`cudaStream_t`, `hipStream_t`).
@@ -41,7 +41,7 @@ pub mod nccl_type {
 /// `ncclSum`.
 pub const NCCL_SUM: c_int = 0;
 
-/// A function that identifies the library.
+/// A function that every version of the library exports, used to check a loaded file.
 pub const SYMBOL: &str = "ncclCommInitAll";
 
 function_table! {
@@ -51,22 +51,22 @@ function_table! {
         fn ncclCommInitAll(communicators: *mut ncclComm_t, count: c_int, devices: *const c_int) -> ncclResult_t;
         /// Destroys a communicator.
         fn ncclCommDestroy(communicator: ncclComm_t) -> ncclResult_t;
-        /// Starts a group of calls that begin together.
+        /// Starts a group of calls, which are deferred until the group ends.
         fn ncclGroupStart() -> ncclResult_t;
         /// Ends the group and starts its calls.
         fn ncclGroupEnd() -> ncclResult_t;
-        /// Reduces the data of all GPUs with `operation`, with the result on every GPU.
+        /// Reduces the data of all GPUs with `operation`. Every GPU receives the result.
         fn ncclAllReduce(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, operation: c_int,
             communicator: ncclComm_t, stream: stream_t,
         ) -> ncclResult_t;
-        /// Concatenates `count` elements of each GPU, with the result on every GPU.
+        /// Concatenates `count` elements of each GPU. Every GPU receives the result.
         fn ncclAllGather(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, communicator: ncclComm_t,
             stream: stream_t,
         ) -> ncclResult_t;
-        /// Reduces the data of all GPUs with `operation` and scatters the result, `count` elements
-        /// to each GPU.
+        /// Reduces the data of all GPUs with `operation`. Each GPU receives a part of the result
+        /// with `count` elements.
         fn ncclReduceScatter(
             send: *const c_void, receive: *mut c_void, count: usize, data_type: c_int, operation: c_int,
             communicator: ncclComm_t, stream: stream_t,

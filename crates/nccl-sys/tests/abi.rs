@@ -1,6 +1,6 @@
-//! Checks the binary interface against `nccl.h` of NCCL 2.32.3 (Python package nvidia-nccl-cu12,
-//! whose library also exports every function of the table) and `nccl.h.in` of ROCm/rccl 0023b9b.
-//! The values listed here are the same in both.
+//! Checks the binary interface against `nccl.h` of NCCL 2.32.3 and `nccl.h.in` of ROCm/rccl
+//! 0023b9b, in which the values below are equal. The Python package nvidia-nccl-cu12 contains this
+//! NCCL, and its library exports every function of the table.
 
 use nccl_sys::{NCCL_SUM, Nccl, nccl_type};
 

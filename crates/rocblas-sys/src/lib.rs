@@ -1,7 +1,9 @@
-//! rocBLAS, loaded at run time. Nothing is linked: a missing library or function is an
-//! [`Unavailable`] value with what, why and cure. Supports rocBLAS of ROCm 5.5 to 7.2.
+//! rocBLAS, loaded at run time. Nothing is linked: if the library or a function is missing, an
+//! [`Unavailable`] value with a description, a reason and a fix is returned. Supports rocBLAS of
+//! ROCm 5.5 to 7.2.
 //!
-//! `RSB_ROCBLAS_LIBRARY` names the library file explicitly, for tests and unusual installations.
+//! The environment variable `RSB_ROCBLAS_LIBRARY` sets the library file, for tests and unusual
+//! installations.
 // Names are those of the C interface, so that they can be found in its documentation.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
@@ -80,7 +82,7 @@ pub mod datatype {
     pub const BF16_R: c_int = 168;
 }
 
-/// Memory that alpha and beta are in.
+/// Location of the values of alpha and beta.
 pub mod pointer_mode {
     use std::ffi::c_int;
 
@@ -100,7 +102,7 @@ pub mod math_mode {
     pub const XF32: c_int = 1;
 }
 
-/// The only algorithm available: the library's choice.
+/// Algorithm chosen by the library; there is no other.
 pub const GEMM_ALGO_STANDARD: c_int = 0;
 
 function_table! {
@@ -113,14 +115,14 @@ function_table! {
         fn rocblas_destroy_handle(handle: rocblas_handle) -> rocblas_status;
         /// Sets the stream that a handle submits work to.
         fn rocblas_set_stream(handle: rocblas_handle, stream: hipStream_t) -> rocblas_status;
-        /// Sets the memory that alpha and beta are in; see [`pointer_mode`].
+        /// Sets the location of the values of alpha and beta; see [`pointer_mode`].
         fn rocblas_set_pointer_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
         /// Sets the type in which products of f32 matrices are computed; see [`math_mode`].
         fn rocblas_set_math_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
         /// Returns the description of a status, as a static string.
         fn rocblas_status_to_string(status: rocblas_status) -> *const c_char;
-        /// Computes D ← alpha·op(A)·op(B) + beta·C for a batch of column-major matrices at fixed
-        /// strides, in mixed types.
+        /// Computes D ← alpha·op(A)·op(B) + beta·C for a batch of column-major matrices with
+        /// constant strides and with mixed types.
         fn rocblas_gemm_strided_batched_ex(
             handle: rocblas_handle,
             operation_a: c_int,

@@ -37,14 +37,18 @@ pub fn forms(
     report::forms(requested, listener)
 }
 
-/// Returns the command that makes sense after `run`.
+/// Returns a hint with the command to run next: `gate` if a baseline is saved for `run`, else
+/// `baseline save`.
 pub fn next_step(directories: &Directories, run: &Run) -> String {
     let baselines = Baselines::new(&directories.baselines);
     if baselines.path_of(&Fingerprint::of(&run.environment), &run.suite).exists() {
-        format!("next: `{}` judges it against the saved baseline", directories.command("gate"))
+        format!(
+            "next: `{}` judges this run against the saved baseline",
+            directories.command("gate")
+        )
     } else {
         let save = directories.command("baseline save");
-        format!("next: `{save}` saves it as the baseline for `gate`")
+        format!("next: `{save}` saves this run as the baseline for `gate`")
     }
 }
 
@@ -71,7 +75,7 @@ pub fn check_baseline(project: &ProjectContext) -> Result<(), AppError> {
     let config = &project.config;
     let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
     let Some(named) = named else { return Ok(()) };
-    // Notes about it are reported with the comparison.
+    // Notes about this run are reported with the comparison.
     let judge = project.judge(Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
         let why = error_chain(&problem.error);
@@ -84,7 +88,8 @@ pub fn check_baseline(project: &ProjectContext) -> Result<(), AppError> {
 }
 
 /// Compares `run` with the side that the configuration names, else with the baseline saved for its
-/// machine and suite. Returns text; if there is nothing to compare with, the text states that.
+/// machine and suite. Returns the comparison as text, or a sentence if there is nothing to compare
+/// with.
 pub fn comparison_text(
     project: &ProjectContext,
     store: &Store,

@@ -25,12 +25,12 @@ pub struct SavedBaseline {
     pub cases: usize,
     /// Its file.
     pub path: PathBuf,
-    /// Subcommands that measure its cases again and judge them by it.
+    /// Subcommands that measure the baseline's cases again and judge the results against it.
     pub next: [String; 2],
 }
 
 impl SavedBaseline {
-    /// Formats the message on the saved baseline, with the next step in `directories`.
+    /// Formats the message about the saved baseline, with commands that use `directories`.
     pub fn text(&self, directories: &Directories) -> String {
         let [measure, gate] = self.next.each_ref().map(|next| directories.command(next));
         format!(
@@ -43,7 +43,8 @@ impl SavedBaseline {
     }
 }
 
-/// Saves the runs in `named`, else the latest, as the baseline `name`, else that of their suite.
+/// Saves the runs in `named`, by default the latest run, as the baseline `name`, by default the
+/// name of their suite.
 ///
 /// # Errors
 /// If a run cannot be read or cannot form a baseline, or the directory cannot be written.
@@ -138,8 +139,8 @@ pub fn save_runs(
     Ok(SavedBaseline { name: baseline.name, cases, path, next })
 }
 
-/// Keeps this program if it measured one of `runs`. A baseline is valid without its program, so a
-/// failure is a warning.
+/// Keeps this program for later comparisons if it measured one of `runs`. A baseline is valid
+/// without its program, so a failure is only a warning.
 pub fn keep_program_or_warn(runs: &[Run], listener: &mut Listener<'_>) {
     if let Err(error) = keep_program(runs) {
         listener(&Event::warning(format!(

@@ -1,4 +1,4 @@
-//! Formats the result of a bisection, for people and for programs. Pure.
+//! Formats the result of a bisection as text or as a JSON document. No I/O.
 
 use rsb_gate::revisions::bisect::{Bisection, Commit, Conclusion, StepFinding, StepOutcome};
 use rsb_model::format::FORMAT_VERSION;
@@ -19,7 +19,7 @@ pub fn exit_of(conclusion: &Conclusion) -> Exit {
     }
 }
 
-/// A bisection for programs.
+/// Result of a bisection, as a JSON document.
 #[derive(Serialize)]
 pub struct BisectDocument<'a> {
     format_version: u32,
@@ -55,7 +55,7 @@ struct Step<'a> {
     confidence_interval: Option<[f64; 2]>,
 }
 
-/// Returns `bisection` for programs.
+/// Returns `bisection` as a JSON document.
 pub fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> BisectDocument<'a> {
     let range = &bisection.range;
     let mut steps = Vec::new();

@@ -24,7 +24,7 @@ const FRAME_LINES: usize = 22;
 const ROW_LINES: usize = 60;
 /// Maximum number of other runs whose results are added to a run.
 const MOST_RUNS: usize = 50;
-/// Maximum number of machines in a chart, those that measured last.
+/// Maximum number of machines in a chart; the machines with the latest runs are drawn.
 const MACHINES: usize = 6;
 /// Maximum number of charts of a history that are shown as text.
 const SHOWN: usize = 5;
@@ -44,7 +44,7 @@ pub struct ChartRequest {
     pub against: Option<String>,
     /// A CSV file, instead of the stored runs.
     pub input: Option<PathBuf>,
-    /// How to draw it.
+    /// Drawing options.
     pub options: ChartOptions,
 }
 
@@ -220,7 +220,8 @@ pub fn config_error(message: impl std::fmt::Display) -> AppError {
     AppError::usage(anyhow!("[charts]: {message}"))
 }
 
-/// Draws `charts` as other subcommands show them above their text, in the look of `section`.
+/// Draws `charts` as text, as other subcommands show them above their own output, with the theme
+/// and characters of `section`.
 ///
 /// # Errors
 /// If the section cannot be used.

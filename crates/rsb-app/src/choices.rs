@@ -101,7 +101,7 @@ fn commits(runs: &[RunSummary]) -> String {
     format_list(
         "commits of the latest runs",
         &commits,
-        "no run of a commit is stored; name any two git revisions",
+        "no stored run records a commit; name any two git revisions",
     )
 }
 

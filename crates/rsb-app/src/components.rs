@@ -141,7 +141,7 @@ fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool)
     })
 }
 
-/// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing,
+/// Returns the status of a row of [`rows`] for people: `missing` if the component cannot run now,
 /// whatever the status of its last run.
 pub fn shown_status(row: &Value) -> &str {
     let status = row["status"].as_str().unwrap_or_default();

@@ -55,7 +55,7 @@ pub const KEY_ALIASES: &[KeyAlias] = &[
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every \
              key", path.display())]
     Read {
@@ -64,7 +64,7 @@ pub enum ConfigError {
         /// Cause.
         source: std::io::Error,
     },
-    /// Its text or a value is wrong; the message names the position and the valid keys.
+    /// The text or a value is invalid; the message contains the position and the valid keys.
     #[error("{}: {message}", path.display())]
     Invalid {
         /// Path of the file.
@@ -390,7 +390,8 @@ impl Config {
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })
     }
 
-    /// Reads the named file, else the one in the current directory, else returns the defaults.
+    /// Reads the named file, else the one in the current directory. Returns the defaults if there
+    /// is neither.
     ///
     /// # Errors
     /// Same as [`Config::read`].
@@ -515,7 +516,7 @@ impl Config {
 /// Parses the names of backends, separated by commas; empty for `auto`.
 ///
 /// # Errors
-/// If one is unknown or only runs models, or `auto` is one of several.
+/// If a name is unknown or a backend only runs models, or `auto` is combined with other names.
 pub fn parse_backends(text: &str) -> Result<Vec<BackendId>, String> {
     if text == "auto" {
         return Ok(Vec::new());

@@ -84,7 +84,7 @@ pub trait CaseBenchmark: Send + Sync + 'static {
     }
 }
 
-/// A benchmark that is being described; `S` is the value returned by its set-up.
+/// Builder of a benchmark; `S` is the value returned by its set-up.
 pub struct CustomBenchmark<S = ()> {
     name: &'static str,
     about: &'static str,
@@ -202,7 +202,7 @@ fn not_set_up(name: &str, error: Box<dyn Error>) -> Failure {
     }
 }
 
-/// A case of a closure, set up and verified.
+/// A case of a closure, after set-up and verification.
 struct ClosureCase<S, F> {
     name: &'static str,
     state: S,
@@ -234,8 +234,8 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
             if !value.is_finite() {
                 return Err(case_failure(
                     self.name,
-                    format!("its value of {name} is {value}"),
-                    "fix the closure that computes it",
+                    format!("the value of {name} is {value}"),
+                    "fix the closure that computes this value",
                 ));
             }
             fields.set(field.name, value);

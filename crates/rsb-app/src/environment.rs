@@ -1,5 +1,5 @@
-//! Environment variables. An unknown one with our prefix is an error: a typo never means the
-//! default.
+//! Environment variables. An unknown variable with the prefix `RSB_` is an error, so that a typo is
+//! not ignored.
 
 use anyhow::anyhow;
 
@@ -25,7 +25,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_LOG_FORMAT", "--log-format"),
     (
         "RSB_CACHE_DIR",
-        "directory for the programs that made baselines, instead of ~/.cache/rusty-stack-bench",
+        "directory for the programs that measured baselines, instead of ~/.cache/rusty-stack-bench",
     ),
     ("RSB_LOG", "log level: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "path of the HIP runtime, instead of the usual search"),
@@ -62,7 +62,7 @@ pub const KNOWN: &[(&str, &str)] = &[
 /// Refuses unknown variables that begin with `RSB_`.
 ///
 /// # Errors
-/// An unknown variable, with the nearest known one.
+/// If a variable is unknown. The error names the nearest known variable.
 pub fn check() -> Result<(), AppError> {
     check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }
@@ -90,7 +90,8 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), AppError> {
-    // A benchmark of another project that starts this program inherits the variables of the clock.
+    // A benchmark of another project that starts this program passes on its own `RSB_CLOCK_*`
+    // variables.
     let of_clock = |name: &String| name.starts_with("RSB_CLOCK_");
     for name in names.filter(|name| name.starts_with("RSB_") && !of_clock(name)) {
         if KNOWN.iter().all(|(known, _)| *known != name) {

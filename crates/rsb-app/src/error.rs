@@ -23,8 +23,8 @@ pub fn error_chain(error: &anyhow::Error) -> String {
     })
 }
 
-/// Returns the error of tracked alerts. A file that cannot be read and a wrong name are usage
-/// errors.
+/// Converts an error of tracked alerts. A file that cannot be read or an unknown name is a usage
+/// error.
 pub fn alert_error(error: AlertError) -> AppError {
     match error {
         AlertError::Unreadable(error) => AppError::usage(error),
@@ -33,7 +33,7 @@ pub fn alert_error(error: AlertError) -> AppError {
     }
 }
 
-/// Returns the error of an output file. A link in its place or a missing directory is a usage
+/// Converts an error of an output file. A link in its place or a missing directory is a usage
 /// error.
 pub fn output_error(error: OutputError) -> AppError {
     match error {
@@ -44,7 +44,7 @@ pub fn output_error(error: OutputError) -> AppError {
     }
 }
 
-/// Returns the error of a query. An invalid query, or one that exceeds a limit, is a usage error.
+/// Converts an error of a query. An invalid query, or one that exceeds a limit, is a usage error.
 pub fn sql_error(error: SqlError) -> AppError {
     match error {
         SqlError::Store(error) => AppError::from(anyhow::Error::new(error)),

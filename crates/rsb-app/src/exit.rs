@@ -15,9 +15,9 @@ pub enum Exit {
     Usage = 2,
     /// Something regressed.
     Regression = 3,
-    /// Something has no verdict.
+    /// At least one result has no verdict.
     NoVerdict = 4,
-    /// Nothing could run here.
+    /// Nothing could run on this machine.
     Nothing = 5,
     /// Ctrl-C.
     Interrupted = 130,

@@ -18,7 +18,7 @@ use crate::AppError;
 #[cfg(feature = "parquet")]
 use crate::{named_file, output_error};
 
-/// Receiver of pieces of text.
+/// Function that receives the output piece by piece.
 pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
 
 /// Writes the rows of all runs, one run after another, as CSV.
@@ -46,7 +46,7 @@ pub fn json(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
     Ok(take(writer.end())?)
 }
 
-/// Writes Parquet.
+/// Writes all runs to a Parquet file.
 ///
 /// # Errors
 /// If no file is named, or it cannot be written.
@@ -71,7 +71,7 @@ pub fn parquet(_: &Store, _: Option<&Path>) -> Result<(), AppError> {
     Err(crate::without_feature("Parquet", "parquet", TEXT_FORMATS))
 }
 
-/// Writes a DuckDB database.
+/// Writes all runs to a DuckDB database.
 ///
 /// # Errors
 /// If no file is named, or it cannot be written.
@@ -87,7 +87,7 @@ pub fn duckdb(
     let library = rsb_store::duckdb::library().map_err(sql_error)?;
     output::check(path).map_err(output_error)?;
     let exported = cached_export(store, listener)?;
-    // A database is written in random order, so the complete file is renamed at the end.
+    // DuckDB writes the file in random order, so a temporary file is renamed when it is complete.
     let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let dir =
         tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
@@ -119,11 +119,12 @@ fn output_file<'a>(path: Option<&'a Path>, format: &str) -> Result<&'a Path, App
 pub(crate) struct CachedExport {
     /// Its file.
     pub(crate) path: std::path::PathBuf,
-    /// Its directory, if it is removed with this value.
+    /// Temporary directory of the file, removed when this value is dropped.
     _dir: Option<tempfile::TempDir>,
 }
 
-/// Exports `store` to a file that is kept next to the results, if that is possible.
+/// Exports `store` to a Parquet file that is kept next to the results. If that is not possible,
+/// uses a temporary file.
 #[cfg(feature = "duckdb")]
 pub(crate) fn cached_export(
     store: &Store,
@@ -134,7 +135,7 @@ pub(crate) fn cached_export(
     let dir = store.results_dir();
     let exported = cached_export(store, dir, || {
         listener(&Event::note(
-            "exporting the runs to Parquet; the export is kept next to them until they change",
+            "exporting the runs to Parquet; the file is kept next to them until they change",
         ));
     });
     match exported {

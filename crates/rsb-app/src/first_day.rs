@@ -61,7 +61,7 @@ pub fn check(
     Ok(CheckedCard { day, folder })
 }
 
-/// Creates a new folder for this moment, next to the results.
+/// Creates a new folder, named after the current time, next to the results.
 fn folder_in(results: &Path) -> Result<PathBuf, AppError> {
     let parent = results.join(first_day::NAME);
     let now = rsb_model::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();

@@ -1,5 +1,5 @@
 //! Campaigns over the nodes of a Slurm cluster: inventory, plan, submission, progress, collection,
-//! and which nodes are slow.
+//! and detection of slow nodes.
 //!
 //! A campaign is a directory on storage that every node shares. Nothing runs between two calls of
 //! this program: jobs write markers and results, and each call reads them.
@@ -45,7 +45,7 @@ pub struct NodesDocument {
     pub nodes: Vec<FleetNode>,
 }
 
-/// A plan that nothing was submitted of.
+/// Plan of a campaign that was not submitted.
 #[derive(Debug, Serialize)]
 pub struct PlanDocument {
     /// Version of the document format.
@@ -81,7 +81,7 @@ pub fn nodes(config: &FleetConfig) -> Result<NodesDocument, AppError> {
     Ok(NodesDocument { format_version: FORMAT_VERSION, classes, nodes })
 }
 
-/// Returns what [`submit`] would submit.
+/// Returns the plan that [`submit`] would submit.
 ///
 /// # Errors
 /// As for [`nodes`].

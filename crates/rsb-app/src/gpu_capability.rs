@@ -1,5 +1,5 @@
-//! Capabilities of the GPUs here, read only from files, so that it works before anything is
-//! installed. Nothing is measured or stored.
+//! Capabilities of the GPUs on this machine, read from files only, so that no installed software is
+//! needed. Nothing is measured or stored.
 
 use rsb_model::GpuSample;
 use rsb_model::architecture::{self, Architecture, RatedGpu};

@@ -9,10 +9,10 @@ use rsb_store::Store;
 use crate::AppError;
 use crate::trend::TrendHistory;
 
-/// Number of runs before the last one whose cases and software are compared with it.
+/// Number of earlier runs whose cases and software are compared with those of the latest run.
 const EARLIER: usize = 20;
 
-/// Returns the page for the history `look` of `store`.
+/// Returns the page for `look`, the analyzed history of `store`.
 ///
 /// # Errors
 /// If the results cannot be read.

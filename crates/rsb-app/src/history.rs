@@ -45,7 +45,7 @@ impl Since {
 /// since it may be the beginning of a commit that no longer exists here.
 ///
 /// # Errors
-/// If it is neither.
+/// If git cannot resolve the revision and it is not hexadecimal.
 pub fn commit(revision: &str) -> Result<String, AppError> {
     let known = revisions::git(
         Path::new("."),
@@ -133,7 +133,7 @@ pub fn newest_by_machine(store: &Store, rows: &[RunRow]) -> Result<Vec<NewestRun
 }
 
 /// Adds to `run` the newest result of each case that only other runs of its machine measured. Reads
-/// at most `most` of them.
+/// at most `most` other runs.
 ///
 /// # Errors
 /// If the index cannot be read.

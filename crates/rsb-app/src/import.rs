@@ -16,7 +16,7 @@ use crate::{AppError, ProjectContext, project};
 pub struct ImportedRun {
     /// The run.
     pub run: Run,
-    /// Whether it was not stored before.
+    /// Whether the run was not stored before.
     pub is_new: bool,
     /// Its file.
     pub path: std::path::PathBuf,
@@ -64,7 +64,7 @@ pub fn merge(
     Ok(())
 }
 
-/// Returns whether the file begins like Parquet.
+/// Returns whether the file starts with the signature of Parquet.
 pub fn is_parquet(path: &Path) -> bool {
     use std::io::Read as _;
     let mut begin = [0; 4];

@@ -14,7 +14,7 @@ pub enum Ci {
     Github,
     /// GitLab CI.
     Gitlab,
-    /// Any other: the commands to run.
+    /// Any other CI; `init` creates a script with the commands.
     None,
 }
 
@@ -23,7 +23,7 @@ pub enum Ci {
 pub struct InitFile {
     /// Its path.
     pub path: &'static str,
-    /// Whether the path is from the top of the repository, not from the project.
+    /// Whether the path is relative to the top of the repository instead of the project.
     pub is_at_top: bool,
     /// Its content.
     pub text: String,

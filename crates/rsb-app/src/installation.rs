@@ -32,7 +32,7 @@ pub fn plan(project: &ProjectContext) -> Result<(Plan, Settings), AppError> {
 pub struct InstalledBaseline {
     /// The run, its comparison and its baseline.
     pub document: PerformanceBaseline,
-    /// Whether this run or an earlier one is the baseline now.
+    /// Whether this run or an earlier one is now the baseline.
     pub update: BaselineUpdate,
     /// Exit code of the run.
     pub exit: Exit,
@@ -41,9 +41,9 @@ pub struct InstalledBaseline {
 /// Whether a run became the installation baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaselineUpdate {
-    /// It did: this machine had no baseline.
+    /// The run became the first baseline of this machine.
     Created,
-    /// It replaced the earlier baseline: the software changed, and the verdict is a pass.
+    /// The run replaced the earlier baseline: the software changed, and the verdict is a pass.
     Replaced,
     /// The earlier baseline is kept, because it has the same software.
     KeptSameSoftware,
@@ -120,7 +120,8 @@ fn saved_baseline(
     Baselines::new(&directories.baselines).saved(now, installation::NAME).map_err(AppError::usage)
 }
 
-/// Compares `run` with the baseline `before`, across any software changes.
+/// Compares `run` with the baseline `before`, even if the versions of the software in `across`
+/// differ.
 fn compare_installation(
     project: &ProjectContext,
     before: Baseline,

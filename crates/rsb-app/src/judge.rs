@@ -30,9 +30,9 @@ const BUILT_IN_POLICY: &str = include_str!("../assets/policy.toml");
 pub struct JudgeOptions {
     /// The threshold in percent; `None` for that of the policy.
     pub threshold: Option<f64>,
-    /// Factors across whose versions to compare.
+    /// Factors whose versions may differ between the sides.
     pub across: Vec<String>,
-    /// Files with the machine of a side.
+    /// Files that describe the machine of a side.
     pub environments: Vec<(SideName, PathBuf)>,
     /// Files that the verdict will be written to.
     pub files: Vec<PathBuf>,
@@ -171,7 +171,7 @@ fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> O
     Some(argument)
 }
 
-/// Stores the comparison if results are stored here.
+/// Stores the comparison if the results directory exists.
 pub fn keep(judge: &Judge, result: &ComparisonResult, listener: &mut Listener<'_>) {
     if judge.store.results_dir().is_dir()
         && let Err(error) = judge.store.save_comparison(result)
@@ -235,8 +235,8 @@ pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> 
         .map_err(|error| AppError::usage(anyhow!("--accept: {path_shown}: {error}")))
 }
 
-/// Refuses receivers that the change under test could edit, and removes all of them if it could
-/// write their outbox.
+/// Refuses receivers whose files the change under test could edit. Removes all receivers if it
+/// could edit their outbox.
 fn check_receivers(
     project: &mut ProjectContext,
     tree: &RevisionTree,
@@ -259,7 +259,7 @@ fn check_receivers(
     Ok(())
 }
 
-/// Refuses a `path` of `option` inside the repository.
+/// Refuses the `path` given with `option` if it is inside the repository.
 fn refuse_inside(tree: &RevisionTree, path: &Path, option: &str) -> Result<(), AppError> {
     if tree.name_of(path).map_err(AppError::usage)?.is_none() {
         return Ok(());

@@ -4,8 +4,8 @@
 //! Functions take plain values and return typed results or texts. Messages in between go to a
 //! [`Listener`](rsb_engine::Listener).
 //!
-//! **Invariant:** no command line, and nothing is printed. Only `tui` uses a terminal, and only
-//! `serve` a socket.
+//! **Invariant:** this crate reads no command line and prints nothing. Only `tui` uses a terminal,
+//! and only `serve` a socket.
 
 pub mod after_run;
 pub mod baseline;

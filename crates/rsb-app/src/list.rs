@@ -33,7 +33,8 @@ pub fn rows(machine: &Machine) -> Vec<CaseRow> {
     native.chain(components).chain(of_models).collect()
 }
 
-/// Returns why none of `backends` has a compiler here, for the first of them; `None` if one has.
+/// Returns the reason of the first backend if none of `backends` has a compiler on this machine;
+/// `None` if one has.
 fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
     let mut reasons = Vec::new();
     for &backend in backends {

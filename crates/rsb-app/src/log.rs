@@ -30,8 +30,9 @@ pub struct LogPlace {
 }
 
 impl LogOptions {
-    /// Returns where the log of a run in `store` is written: as set by flags, else by the
-    /// environment, else by the configuration, else as text in the results directory.
+    /// Returns the directory and format of the log of a run in `store`: from flags, else from the
+    /// environment, else from the configuration. The default is text in `logs` of the results
+    /// directory.
     ///
     /// # Errors
     /// If the environment names an unknown format.

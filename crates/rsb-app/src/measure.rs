@@ -59,7 +59,7 @@ pub fn resolve(
     args: &MeasureOptions,
     config: &Config,
 ) -> Result<(Selection, Settings), AppError> {
-    // If nothing else is named, user-defined benchmarks are selected.
+    // If neither benchmarks, a suite nor a sweep is given, user-defined benchmarks are selected.
     let own = rsb_workloads::registered_benchmarks()
         .into_iter()
         .filter(|_| suite.is_none() && args.sweep.is_none());
@@ -117,8 +117,8 @@ fn backends(args: &MeasureOptions, config: &Config) -> Result<Vec<BackendId>, Ap
         .map_err(|message| AppError::usage(anyhow::anyhow!("--backend: {message}, or auto")))
 }
 
-/// Returns `axes` with the names of fields for their other names, except for names that are an axis
-/// of a user-defined benchmark.
+/// Replaces alternative field names in `axes` with the main names, except names that are axes of a
+/// user-defined benchmark.
 fn canonical_axes(axes: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
     let own: Vec<&str> = rsb_workloads::registered_benchmarks()
         .into_iter()

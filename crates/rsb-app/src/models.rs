@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::AppError;
 
-/// Types whose memory is shown if none is selected.
+/// Data types whose memory needs are shown if none is selected.
 const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
 
 /// Models to measure and how, as set by flags.
@@ -51,7 +51,7 @@ pub struct ModelsRequest<'a> {
 pub struct ModelsChoice {
     /// Models that are not in the catalogue.
     pub own: Vec<ModelRow>,
-    /// The backend of devices.
+    /// Backend of the devices.
     pub backend: Option<String>,
     /// The axes that the request sets.
     pub axes: Vec<(String, Vec<String>)>,
@@ -111,7 +111,7 @@ pub fn choose(request: &ModelsRequest<'_>) -> Result<ModelsChoice, AppError> {
     Ok(ModelsChoice { own, backend, axes })
 }
 
-/// Splits `cpu,openvino` into a backend of devices and the runtimes to use on it.
+/// Splits text such as `cpu,openvino` into a backend of devices and the runtimes to use on it.
 fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), AppError> {
     let (runtimes, backends): (Vec<&str>, Vec<&str>) = text
         .split(',')
@@ -309,7 +309,7 @@ impl ModelSheet {
         Ok(Self { row, batch, length, refused, memory })
     }
 
-    /// Returns the sheet for programs.
+    /// Returns the sheet as a JSON document.
     pub fn document(&self) -> Value {
         let mut by_dtype = serde_json::Map::new();
         for (dtype, needed) in &self.memory {

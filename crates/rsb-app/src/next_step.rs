@@ -31,7 +31,7 @@ pub struct VerdictRequest {
     pub is_remeasured: bool,
     /// The budget of `gate --against`; `None` for other subcommands.
     pub budget: Option<Duration>,
-    /// How to get more runs of sides that another tool measured.
+    /// Hint on getting more runs of sides that another tool measured.
     pub more_runs: Option<String>,
     /// The named run; `None` for the latest.
     pub run: Option<String>,
@@ -149,7 +149,7 @@ fn find_commit(
 ) -> Option<String> {
     let (good, bad) = (sides.baseline.as_ref()?, sides.current.as_ref()?);
     let is_instructions = worst.metric == "instructions";
-    // Only times can be bisected, and in other projects instructions.
+    // Only times can be bisected, and for other projects also instructions.
     let is_bisectable = worst.confidence_interval.is_some()
         || (is_instructions && !plan::is_built_in(split_id(&worst.id).0));
     if sides.is_dirty || good == bad || !is_bisectable {
@@ -247,7 +247,7 @@ fn after_no_verdict(
             hints.extend(count_instructions(row, request));
             hints
         }
-        // The reason already includes the cure.
+        // The reason already includes the fix.
         _ => Vec::new(),
     }
 }
@@ -258,8 +258,9 @@ fn measure(sides: &JudgedSides) -> &str {
 }
 
 /// Returns the hint for an undecided case of a user-defined benchmark if more replicates of the run
-/// do not help: this program does not have the benchmark, or they did not decide. The program of
-/// the baseline cannot be measured next to this one, because a command is part of neither.
+/// do not help: this program does not have the benchmark, or the replicates did not decide.
+/// Measuring the program of the baseline next to this one does not help either, because the command
+/// is part of neither program.
 fn after_noise_of_own_benchmark(
     row: &Comparison,
     sides: &JudgedSides,
@@ -370,8 +371,9 @@ pub fn after_changes(alerts: &[TrackedAlert], paths: &ProjectPaths) -> Vec<Strin
     hints
 }
 
-/// Returns the subcommand that bisects the case `id`, with further arguments `more`. It names the
-/// file of `--custom` only if the case is not built in, because it then measures that file only.
+/// Returns the subcommand that bisects the case `id`, with further arguments `more`. Includes the
+/// file of `--custom` only for a case that is not built in, because `bisect` then measures only the
+/// benchmarks in that file.
 fn bisect(good: &str, bad: &str, id: &str, more: &str, paths: &ProjectPaths) -> String {
     let parsed = id.parse::<CaseId>().ok();
     let is_built_in = parsed.is_some_and(|id| plan::is_built_in(split_id(&id).0));
@@ -504,7 +506,7 @@ mod tests {
         assert_eq!(
             first_hint(&slower, &JudgedSides::default()),
             None,
-            "no hint if nothing is known about the sides"
+            "there must be no hint if nothing is known about the sides"
         );
     }
 

@@ -26,11 +26,12 @@ use crate::next_step::VerdictRequest;
 use crate::trend::{TrendHistory, TrendQuery};
 use crate::{AppError, ProjectContext, ProjectPaths, next_step};
 
-/// Time that a subcommand spends on sending.
+/// Maximum time that a subcommand spends on sending.
 const BUDGET: Duration = Duration::from_secs(5);
 
 /// Returns the alerts of `history` and those of earlier analyses, which `store` keeps. Without a
-/// filter, cases without a recent measurement are an alert, too. Empty without receivers.
+/// filter, also returns an alert about cases without a recent measurement. Returns none if no
+/// receiver is configured.
 pub fn trend_alerts(
     project: &ProjectContext,
     store: &Store,
@@ -128,7 +129,8 @@ fn scope(request: &VerdictRequest, sides: &JudgedSides) -> GateScope {
     GateScope { machine, reference, branch: branch(sides) }
 }
 
-/// Returns the branch here; without one, as in CI, that of the job, else the judged commit.
+/// Returns the current branch; without one, as in CI, the branch of the CI job, else the judged
+/// commit.
 fn branch(sides: &JudgedSides) -> String {
     let variables = ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME"].into_iter();
     let mut values = variables.filter_map(|name| std::env::var(name).ok());
@@ -150,7 +152,7 @@ pub fn report(
     report_by(&mut rsb_notify::send_briefly, sections, results, alerts, listener);
 }
 
-/// Like [`report`], but each attempt takes as long as the receiver may.
+/// Like [`report`], but each attempt may take up to the time limit of the receiver.
 pub fn report_patiently(
     sections: &[NotifySection],
     results: &Path,

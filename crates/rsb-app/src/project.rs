@@ -191,9 +191,9 @@ pub struct ProjectAtRevision {
 
 /// The file of `--custom` as of a revision.
 pub struct CustomAtRevision {
-    /// A copy of it.
+    /// Temporary copy of the file.
     pub file: NamedTempFile,
-    /// Its path from the top of the repository.
+    /// Path of the original file, relative to the top of the repository.
     pub name: PathBuf,
 }
 

@@ -27,7 +27,7 @@ impl EnvironmentReport {
         self.found.is_ok()
     }
 
-    /// Returns the packages of components in it, with their versions.
+    /// Returns the installed packages of components, with their versions.
     fn packages(&self) -> Vec<(String, String)> {
         let known: Vec<&str> = frameworks::all()
             .iter()
@@ -42,7 +42,7 @@ impl EnvironmentReport {
             .collect()
     }
 
-    /// Returns the environment and its packages for programs.
+    /// Returns the environment and its packages as a JSON document.
     pub fn packages_document(&self) -> Value {
         let found = self.found.as_ref().ok();
         let packages: serde_json::Map<_, _> =
@@ -85,7 +85,7 @@ impl EnvironmentReport {
         states
     }
 
-    /// Returns `states` for programs.
+    /// Returns `states` as a JSON document.
     pub fn doctor_document(&self, states: &[ComponentState]) -> Value {
         let rows: Vec<_> = states.iter().map(ComponentState::document).collect();
         json!({

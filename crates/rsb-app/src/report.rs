@@ -42,7 +42,7 @@ rsb_model::named_enum! {
 }
 
 impl ReportFormat {
-    /// Returns its description for the help.
+    /// Returns the description of the format for the help.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Markdown => "Tables, with charts in a folder next to it",

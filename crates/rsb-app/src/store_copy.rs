@@ -9,10 +9,10 @@ use rsb_store::{MergedFile, Store, StoreError};
 
 use crate::{AppError, error_chain};
 
-/// Copies the runs of `from` that `to` lacks, and reports to `say` which are left out.
+/// Copies the runs of `from` that `to` lacks, and reports to `say` the runs that are left out.
 ///
 /// # Errors
-/// If one of them cannot be read or written, or an address is malformed.
+/// If a store cannot be read or written, or an address is malformed.
 pub fn copy(from: &str, to: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
     check_address(from)?;
     check_address(to)?;
@@ -117,7 +117,8 @@ fn fetch(
     say: &mut dyn FnMut(&str),
 ) -> Result<CopyCounts, AppError> {
     let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
-    // If the database does not answer, nothing is created.
+    // The store is opened after connecting, so that nothing is created if the database does not
+    // answer.
     let store = store()?;
     let dir = tempfile::tempdir()?;
     shared.fetch(&store, dir.path()).map_err(of_shared)?;

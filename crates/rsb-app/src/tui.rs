@@ -2,9 +2,9 @@
 //! none of them.
 //!
 //! One thread reads keys, one reads the output of the program, and one runs jobs, including
-//! benchmark runs; this one draws. It draws when something has happened, never by a clock. During a
-//! run it draws while the engine waits for it, so that no frame is drawn while a case is timed,
-//! unless the user presses a key.
+//! benchmark runs; the calling thread draws, and only when something has happened. During a run it
+//! draws while the engine waits for it, so that no frame is drawn while a case is timed, unless the
+//! user presses a key.
 
 mod jobs;
 mod keys;

@@ -21,7 +21,7 @@ pub fn wait_text(wait: Duration) -> String {
     }
 }
 
-/// Returns why nothing should be measured now.
+/// Returns the reason why nothing should be measured now, if there is one.
 pub fn not_now(max_load: Option<f64>) -> Option<String> {
     let sample = rsb_probe::sample();
     if sample.is_on_battery() {

@@ -239,7 +239,7 @@ pub fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
         })?;
     }
     rsb_workloads::find(name).ok_or_else(|| {
-        let cure = "name its file with --custom, or use a program and worker of the same version";
+        let cure = "pass the file that defines it with --custom, or use a program and worker of the same version";
         Reason::new(
             format!("benchmark {name}"),
             "this worker has no benchmark with this name",

@@ -17,7 +17,7 @@ use crate::plan::{CustomEntry, Plan, Selection};
 /// Name of the suite of these runs, and of the baseline.
 pub const NAME: &str = "installation";
 
-/// Axis and its points.
+/// Name of an axis, and its values.
 type AxisPoints = (&'static str, &'static [&'static str]);
 
 /// Benchmarks and axes: bandwidth, peaks and one matrix product. [`narrow`] removes the cases that
@@ -32,7 +32,7 @@ const CASES: &[(&str, &[AxisPoints])] = &[
 const PRODUCT_OF_CPU: &str = "1024x1024x1024";
 const PRODUCT_OF_GPU: &str = "4096x4096x4096";
 
-/// Replaces the benchmarks of `selection` with these cases.
+/// Replaces the benchmarks of `selection` with those of an installation run.
 #[must_use]
 pub fn selection(selection: Selection) -> Selection {
     let mut custom = Vec::new();
@@ -305,11 +305,11 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
 fn why_not_in_rocm(info: &InstallationInfo, file: &str) -> String {
     match info.installed_path {
         None => "no ROCm installation was found".to_owned(),
-        Some(_) => format!("it does not contain {file}"),
+        Some(_) => format!("the ROCm installation does not contain {file}"),
     }
 }
 
-/// Returns the reason of a case whose id contains `part`, if there is one.
+/// Returns the reason of a case whose id contains `part`, or states that no case measured `metric`.
 fn why_not_measured(run: &Run, metric: &str, part: &str) -> String {
     let skipped = run
         .benchmarks

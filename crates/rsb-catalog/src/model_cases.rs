@@ -108,7 +108,7 @@ const fn id(case: &CaseOrReason) -> &rsb_model::CaseId {
     }
 }
 
-/// One point of one model.
+/// One point of a sweep over one model.
 struct ModelPoint {
     workload: &'static Workload,
     runtime: String,

@@ -50,8 +50,8 @@ impl Plan {
         skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
     }
 
-    /// Adds what `other`, the plan of another backend, has in addition. A component without cases
-    /// on one backend is not skipped if it has some on the other.
+    /// Adds the entries of `other`, the plan of another backend, that this plan lacks. A component
+    /// with cases on either backend is not listed as skipped.
     fn add(&mut self, other: Self) {
         for case in other.cases {
             if self.cases.iter().all(|known| known.id != case.id) {
@@ -82,8 +82,8 @@ impl Plan {
         });
     }
 
-    /// Removes every case for which `why` returns an entry, and adds the entry to the skipped cases
-    /// once.
+    /// Removes every case for which `why` returns an entry, and adds each distinct entry to the
+    /// skipped cases.
     pub fn leave_out(&mut self, why: impl Fn(&Case) -> Option<(Case, Reason)>) {
         let skipped = &mut self.skipped;
         self.cases.retain(|case| {
@@ -409,8 +409,8 @@ fn is_host(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
 }
 
-/// Returns the devices on which `benchmark` runs: the chosen devices, or the host if it needs no
-/// device of the requested backend.
+/// Returns the devices on which `benchmark` runs: the chosen devices that it supports, and the host
+/// if it also runs there.
 fn places<'m>(
     benchmark: &dyn Benchmark,
     selection: &Selection,
@@ -448,9 +448,10 @@ fn hosts<'m>(
     machine.devices.iter().filter(|device| is_host(device)).collect()
 }
 
-/// Returns the entry of a benchmark selected by name that no device of this machine can run. The
-/// reason is that it does not support the requested backend, or the reason why the first GPU
-/// backend is missing. A missing backend has a separate entry ([`missing_devices`]).
+/// Returns the skipped entry of a benchmark that was selected by name but cannot run on any device
+/// of this machine. The reason is that the benchmark does not support the backend or the CPU is not
+/// selected, or why the first GPU backend is missing. A requested backend that is missing has a
+/// separate entry ([`missing_devices`]).
 fn unsupported_entry(
     benchmark: &dyn Benchmark,
     requested: Option<BackendId>,
@@ -505,8 +506,8 @@ fn no_sensors(benchmark: &dyn Benchmark) -> Reason {
     Reason::new("GPU sensors", why, cure)
 }
 
-/// Returns the entry of `benchmark` on a backend that is missing for `reason`. Sensors need no
-/// backend library, so for them the reason is the missing GPU.
+/// Returns the skipped entry of `benchmark` on a backend that is missing for `reason`. Sensors need
+/// no backend library, so their reason is that no GPU has sensors.
 fn absent_here(
     benchmark: &dyn Benchmark,
     backend: BackendId,
@@ -572,7 +573,8 @@ fn is_selected_backend(
     }
 }
 
-/// Returns the entry of `benchmark` on a missing backend, as shown in `list` and stored in a run.
+/// Returns the skipped entry of `benchmark` on a missing backend, as shown in `list` and stored in
+/// a run.
 pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Reason) {
     let benchmark_type = if backend == BackendId::Cpu {
         BenchmarkType::CpuPerformance

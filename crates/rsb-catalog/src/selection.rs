@@ -1,4 +1,4 @@
-//! Inputs of a plan: the selection of the user and the machine.
+//! Inputs of a plan: the user's selection, and the machine.
 
 use rsb_device::DeviceInfo;
 use rsb_model::plan_selection::{PlanSelection, SelectedEntry, sorted_axes};

@@ -64,7 +64,7 @@ pub fn absent_backends() -> Vec<(BackendId, Reason)> {
 
 fn absent_backend(backend: BackendId) -> Reason {
     let cure = format!("build it with `--features {backend}`");
-    Reason::new(format!("backend {backend}"), "this build does not include it", cure)
+    Reason::new(format!("backend {backend}"), "this build does not include this backend", cure)
 }
 
 /// ML runtimes that run models but none of the native benchmarks: the name, and a hint on how to
@@ -87,7 +87,8 @@ pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the reason why one of [`RUNTIMES_OF_MODELS`] runs models only.
+/// Returns the reason why the backend `name`, one of [`RUNTIMES_OF_MODELS`], has no native
+/// benchmarks.
 pub fn models_alone(name: &str, cure: &str) -> Reason {
     Reason::new(format!("backend {name}"), "it only runs models", cure)
 }

@@ -131,7 +131,7 @@ fn of_component(
                 axes.insert(0, ("workload".to_owned(), vec![workload.name.to_owned()]));
                 found.push(CustomEntry { benchmark: component.name.to_owned(), axes });
             }
-            // A named workload must have all axes. If none is named, at least one workload must.
+            // If workloads are named, each must have all axes. Otherwise, at least one must.
             Err(wrong) if chosen.is_some() => return Err(wrong),
             Err(wrong) => mistake = Some(wrong),
         }
@@ -148,8 +148,8 @@ fn of_component(
     }
 }
 
-/// Translates the axes of the scenario to their names in `known`. `whose` names the owner of
-/// `known` in errors.
+/// Translates the axes of the scenario to their names in `known`. `whose` is the name of the
+/// benchmark or workload in errors.
 fn axes_of(
     scenario: &Scenario,
     whose: &str,

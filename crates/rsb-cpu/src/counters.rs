@@ -62,7 +62,7 @@ mod linux {
     pub(crate) fn refusal_reason(what: &str, event: &str, error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
-                "the kernel does not let this user read them (perf_event_paranoid)",
+                "the kernel does not let this user read hardware counters (perf_event_paranoid)",
                 "run `sysctl kernel.perf_event_paranoid=2` as root, or give the program \
                  CAP_PERFMON",
             ),

@@ -11,10 +11,10 @@ pub enum InstructionCount {
     ByValgrind,
 }
 
-/// Runs `work` and counts the instructions of this program meanwhile.
+/// Runs `work` and counts the instructions that this program executes meanwhile.
 ///
 /// # Errors
-/// If no counters are available; `work` does not run then.
+/// If no counters are available; `work` is not run then.
 pub fn count_instructions<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Reason> {
     if valgrind::is_around() {
         return Ok((valgrind::count_with_callgrind(work), InstructionCount::ByValgrind));
@@ -61,8 +61,8 @@ mod counters {
         Ok((worked, total(&mut counters).map_err(refusal)?))
     }
 
-    /// Opens a counter for each current thread. It also counts threads started by that thread
-    /// later.
+    /// Opens one counter for each existing thread. A counter includes threads that its thread
+    /// starts later.
     pub(super) fn of_every_thread<E: Event + Clone>(event: &E) -> io::Result<Vec<Counter>> {
         let mut counters = Vec::new();
         for entry in std::fs::read_dir("/proc/self/task")? {
@@ -126,7 +126,7 @@ mod valgrind {
         worked
     }
 
-    /// Returns the response to `code`, or 0 without Valgrind.
+    /// Returns Valgrind's response to request `code`, or 0 without Valgrind.
     fn request(code: u64) -> u64 {
         let words: [u64; 6] = [code, 0, 0, 0, 0, 0];
         let mut answer = 0_u64;
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Uses a software event, which is available in virtual machines as well.
+    /// Uses a software event, since virtual machines may have no hardware counters.
     #[cfg(target_os = "linux")]
     #[test]
     fn every_thread_is_counted() {

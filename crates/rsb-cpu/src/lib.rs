@@ -60,7 +60,7 @@ pub struct CpuDevice {
     /// Thread pools by number of threads, created once because pinned threads are expensive to
     /// start.
     pools: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
-    /// Buffer that is streamed through to flush the caches, kept between calls.
+    /// Buffer that is read and rewritten to flush the caches, kept between calls.
     flush: RefCell<Option<Memory>>,
     /// Node placement of threads and memory, if requested.
     place: RefCell<Option<numa::Place>>,
@@ -156,7 +156,8 @@ impl Device for CpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        /// About twice 480 MiB, the largest L3 cache seen. Flushing more is not worth the time.
+        /// Most bytes to flush: about twice 480 MiB, the largest known L3 cache. Flushing more is
+        /// not worth the time.
         const MAX_FLUSH_BYTES: u64 = 1 << 30;
         const MIN_FLUSH_BYTES: u64 = 16 << 20;
         let bytes = self

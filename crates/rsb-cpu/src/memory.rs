@@ -11,8 +11,8 @@ use rsb_model::Reason;
 /// Page size, which exceeds the alignment of any vector.
 const PAGE: usize = 4096;
 
-/// Huge page size. Large buffers are aligned to it; otherwise their first part would miss the TLB
-/// more often.
+/// Huge page size. Large buffers are aligned to it, since unaligned parts at their start would miss
+/// the TLB more often.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// A block of memory. It is neither `Send` nor `Sync`, because its bytes change through shared
@@ -54,7 +54,7 @@ impl Memory {
     }
 
     /// Implements [`Memory::new_zeroed`] for large blocks. Fresh pages from the system are already
-    /// zero; writing them again would take as long.
+    /// zero, so they are not written again.
     #[cfg(target_os = "linux")]
     fn new_large(bytes: usize) -> Option<Self> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -70,8 +70,8 @@ impl Memory {
         // SAFETY: the mapping exceeds the used size by the largest possible offset.
         let start = unsafe { mapping.add(mapping.as_ptr().align_offset(HUGE_PAGE)) };
         let memory = Self { start, block, bytes };
-        // SAFETY: the range is a block of this function. The first advice changes only its page
-        // size, and if the system refuses, small pages remain, which is no error; the second advice
+        // SAFETY: the range is within the mapping created above. The first advice changes only the
+        // page size, and its failure is ignored, since small pages also work; the second advice
         // makes the pages resident.
         let in_place = unsafe {
             let _ = madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage);
@@ -79,8 +79,8 @@ impl Memory {
         };
         match in_place {
             Ok(()) => {}
-            // Otherwise each page becomes resident when it is written. Without memory for a page,
-            // the process would be killed.
+            // Without enough memory, writing to the pages would get the process killed. After other
+            // errors, writing makes each page resident.
             Err(rustix::io::Errno::NOMEM) => return None,
             Err(_) => {
                 for page in (0..used).step_by(PAGE) {
@@ -110,7 +110,7 @@ impl Memory {
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Option<()> {
         let at = self.range(offset, bytes.len())?;
         // SAFETY: `range` checked that the block has this many bytes at the offset; `bytes` cannot
-        // overlap a block that is reachable only through raw pointers.
+        // overlap the block, which is reachable only through raw pointers.
         unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Some(())
     }

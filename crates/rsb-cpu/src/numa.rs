@@ -27,7 +27,7 @@ pub(super) struct Place {
     cpus: Vec<usize>,
     /// Node of the memory.
     node: u32,
-    /// Distance between both nodes, as reported by the firmware; 10 is the node itself.
+    /// Distance between both nodes, as reported by the firmware; 10 means the same node.
     pub(super) distance: u32,
 }
 
@@ -85,10 +85,11 @@ fn read_text(path: &Path) -> String {
 }
 
 impl Place {
-    /// Checks that the node has `bytes` of free memory.
+    /// Checks that the node has `bytes` of free memory, since the kernel could kill a process that
+    /// needs more.
     ///
     /// # Errors
-    /// If the node has less free memory; the kernel could kill a process that exceeds it.
+    /// If the node has less free memory.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), DeviceError> {
         let text = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node)))
             .unwrap_or_default();
@@ -349,7 +350,7 @@ mod tests {
                 allowed: &[5, 6, 8],
                 expected: (&[5, 8], Some(1)),
             },
-            // A container with none of these CPUs: its set is not widened.
+            // A container that may use none of these CPUs must not get access to them.
             Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1], expected: (&[], Some(1)) },
             // A single socket, or firmware that does not report the node.
             Row {

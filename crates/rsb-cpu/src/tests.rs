@@ -312,7 +312,7 @@ fn every_library_that_is_here_gives_the_same_products() {
     match count("onednn") {
         0 => test_needs::missing(
             "onednn",
-            "`pip install onednn-cpu-gomp`, and set DNNLROOT to where its lib is",
+            "`pip install onednn-cpu-gomp`, and set DNNLROOT to the directory that contains its lib",
         ),
         several => assert!(several >= 8, "f32 in eight variants"),
     }
@@ -446,8 +446,8 @@ fn time_goes_on_and_caches_can_be_flushed() {
     assert!(stream.elapsed_ns(to, from).is_err());
 }
 
-/// Default choice of the device, then every provider that may be available, except those that
-/// support only other types.
+/// Providers to test: the default choice of the device and every provider that may be available,
+/// except those that support only other types.
 const PROVIDERS: [Option<&str>; 9] = [
     None,
     Some("gemm"),

@@ -6,8 +6,8 @@ use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// A thread pool. A single thread is the calling thread; more threads run in a dedicated pool, so
-/// that nothing else runs on them.
+/// A thread pool. With one thread, work runs on the calling thread; with more, on a dedicated pool
+/// in which nothing else runs.
 pub(super) struct ThreadPool {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
@@ -66,8 +66,8 @@ impl ThreadPool {
     }
 }
 
-/// Pins thread `index` to the `index`-th CPU that the process may use. Failures are ignored; the
-/// system then schedules the thread on any CPU.
+/// Pins thread `index` to the `index`-th CPU that the process may use. If that fails, the system
+/// schedules the thread on any CPU.
 #[cfg(target_os = "linux")]
 fn pin(index: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -1,9 +1,9 @@
-//! Device and compiler queries that run in a child process with a time limit. Loading and
-//! initializing a vendor library, or running its compiler, may crash or hang; the parent process
-//! must survive it.
+//! Device and compiler queries in a child process with a time limit. Loading a vendor library,
+//! initializing it or running its compiler may crash or hang, which the parent process must
+//! survive.
 //!
 //! The program starts itself with [`ARGUMENT`] and the backend's name, and then calls [`answer`],
-//! which prints one line. With [`COMPILES_ARGUMENT`], the backend's name and an architecture it
+//! which prints one line. With [`COMPILES_ARGUMENT`], the backend's name and an architecture, it
 //! calls [`answer_compiles`], which checks whether the backend's compiler supports the
 //! architecture.
 
@@ -45,7 +45,7 @@ pub fn answer(backends: &Registry, backend: &str) -> std::io::Result<()> {
         Some(known) => devices_here(known),
         None => Err(Reason::new(
             format!("backend {backend}"),
-            "this build does not include it",
+            "this build does not include this backend",
             "choose another backend",
         )
         .into()),
@@ -79,7 +79,7 @@ pub fn answer_compiles(
     };
     let known = opened.and_then(|compiler| {
         let Some(arch) = arch else { return Ok(()) };
-        // A small source without optimization: only whether the compiler finishes matters.
+        // The source is small and not optimized, since only successful completion matters.
         let job = Job::cold("convolution", arch, Level::O0);
         compiler.compile(&job).map(drop)
     });
@@ -88,7 +88,7 @@ pub fn answer_compiles(
 
 fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
     let text = serde_json::to_string(answer)?;
-    // On its own line, whatever a library has printed before.
+    // Starts a new line, since a library may have printed a partial one.
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{MARK}{text}")?;
     out.flush()
@@ -98,8 +98,8 @@ fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
 /// the backend's name.
 ///
 /// # Errors
-/// The absence that the backend reports. [`Absence::Broken`] with the child's exit status if it
-/// crashed, or if it took longer than `limit`.
+/// The absence that the backend reports, or [`Absence::Broken`] if the child crashed (with its exit
+/// status) or took longer than `limit`.
 pub fn devices(
     program: &Path,
     backend: BackendId,
@@ -133,12 +133,12 @@ fn broken_backend(backend: BackendId, why: String) -> Absence {
 /// and the backend's name.
 ///
 /// # Errors
-/// If there is none, or it does not load.
+/// If there is no compiler, or it cannot be loaded.
 pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
     parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str()], limit),
         |why| {
-            let cure = "reinstall the package that contains it";
+            let cure = "reinstall the package that contains the compiler";
             Reason::new(format!("compiler of {backend}"), why, cure)
         },
         "the probe process ended while it loaded the compiler",
@@ -164,8 +164,8 @@ impl CompilerQuery {
 /// [`COMPILES_ARGUMENT`], the backend's name and the architecture.
 ///
 /// # Errors
-/// If there is no compiler, or it does not support the architecture, even if it crashes because of
-/// it. Names the first release that supports the architecture, if known.
+/// If there is no compiler, or if it rejects the architecture or crashes on it. The error names the
+/// first release that supports the architecture, if known.
 pub fn compiles(
     program: &Path,
     query: CompilerQuery,
@@ -184,8 +184,8 @@ pub fn compiles(
         },
         &ended,
     );
-    // The release table does not prevent the query: a vendor may support a GPU before documenting
-    // it.
+    // The compiler is queried even if the release table lacks the GPU: a vendor may support a GPU
+    // before documenting it.
     answered.map_err(|reason| {
         release.and_then(|release| architecture::unknown(name, release, arch)).unwrap_or(reason)
     })
@@ -216,7 +216,7 @@ fn run(
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     match answer.status {
         Some(status) => Ok((answer.stdout, status)),
-        // An answer counts even if the runtime then hangs during teardown.
+        // An answer is valid even if the runtime hangs afterwards during teardown.
         None if answer.stdout.contains(MARK) => Ok((answer.stdout, ExitStatus::default())),
         None => Err(format!("no response within {} s", limit.as_secs_f64())),
     }

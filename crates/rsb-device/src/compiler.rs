@@ -11,10 +11,10 @@ use rsb_model::{BackendId, DeviceType, Reason};
 use crate::error::DeviceError;
 use crate::operation::{Operation, Options, named};
 
-/// Smallest source, used by no operation: its compile time is the fixed cost of a compiler.
+/// Smallest source. No operation uses it; its compile time is the fixed cost of a compiler.
 pub const VECTOR_ADD: &str = "vector_add";
 
-/// Sources of this program's kernels that every compiler here accepts.
+/// Sources of this program's kernels that all runtime compilers accept.
 pub const SOURCES: &[&str] = &[
     VECTOR_ADD,
     "memory",
@@ -47,8 +47,8 @@ const COMPILING: ([BackendId; BackendId::ALL.len()], usize) = {
     (backends, count)
 };
 
-/// Returns the backend whose compiler targets `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. An
-/// architecture that no backend claims goes to AMD's compiler, which rejects it.
+/// Returns the backend whose compiler targets `arch`: NVIDIA's for `sm_90`, AMD's for `gfx90a`.
+/// Other names go to AMD's compiler, which rejects them.
 pub fn backend_of(arch: &str) -> BackendId {
     let claims =
         |backend: &BackendId| backend.compiles().is_some_and(|prefix| arch.starts_with(prefix));
@@ -61,7 +61,7 @@ rsb_model::named_enum! {
     pub enum Level {
         /// No optimization.
         O0 = "O0",
-        /// A little optimization.
+        /// Few optimizations.
         O1 = "O1",
         /// The usual optimizations.
         O2 = "O2",
@@ -73,7 +73,7 @@ rsb_model::named_enum! {
 named!(Level, "optimization level");
 
 rsb_model::named_enum! {
-    /// Whether a compilation finds its result in the kernel cache.
+    /// Whether the code is compiled or read from the kernel cache.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Compilation {
         /// Not cached: the source is compiled.
@@ -99,7 +99,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates a job that compiles, whatever a cache contains.
+    /// Creates a job that always compiles, even if the code is cached.
     pub fn cold(source: impl Into<String>, arch: impl Into<String>, level: Level) -> Self {
         Self { source: source.into(), arch: arch.into(), level, compilation: Compilation::Cold }
     }
@@ -146,10 +146,10 @@ pub trait KernelCompiler {
     /// Returns the name of the library: `hiprtc` or `nvrtc`.
     fn name(&self) -> &'static str;
 
-    /// Returns the ROCm or CUDA release it belongs to, or `None` if it does not report one.
+    /// Returns the ROCm or CUDA release of the compiler, or `None` if it does not report one.
     fn release(&self) -> Option<ToolkitRelease>;
 
-    /// Returns the device type to record with its times: a CPU, or simulated for a fake GPU.
+    /// Returns the device type to record with compile times: a CPU, or simulated for a fake GPU.
     fn device_type(&self) -> DeviceType;
 
     /// Compiles a source, or reads its code from the cache.
@@ -161,7 +161,7 @@ pub trait KernelCompiler {
     /// Returns the kernel that would run `operation` on a GPU of architecture `arch`.
     ///
     /// # Errors
-    /// If there is none, or it does not support these options.
+    /// If there is no such kernel, or it does not support these options.
     fn choose(
         &self,
         operation: &Operation,
@@ -169,16 +169,17 @@ pub trait KernelCompiler {
         arch: &str,
     ) -> Result<KernelChoice, DeviceError>;
 
-    /// Returns the resources that the kernels in `code` need; empty if the compiler recorded none.
+    /// Returns the resources that the kernels in `code` need, or none if the compiler did not
+    /// record them.
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
 }
 
-/// Returns the error for a backend that compiles nothing at run time, or that this build lacks.
+/// Returns the error for a backend without a runtime compiler, or that this build lacks.
 pub(crate) fn no_compiler(backend: BackendId) -> Reason {
     Reason::new(
         format!("compiler of {backend}"),
-        "this build does not include it",
-        "build it with the feature of that backend, such as --features rocm",
+        "this build does not include this backend",
+        "build with the feature of that backend, such as --features rocm",
     )
 }
 

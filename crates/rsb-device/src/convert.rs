@@ -24,7 +24,7 @@ pub const fn smallest_normal(dtype: Dtype) -> f64 {
 }
 
 /// Returns whether [`encode`] and [`decode`] support the type; other types exist only in registers.
-/// In memory tf32 is f32; the matrix units round it.
+/// In memory, tf32 is f32; the matrix units round it when they read it.
 pub const fn is_known(dtype: Dtype) -> bool {
     !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4)
 }
@@ -38,8 +38,8 @@ const fn sixteen(dtype: Dtype) -> Option<HalfFormat> {
     }
 }
 
-/// Rounds `value` to the value that a buffer of `dtype` stores. 16-bit types round through f32, in
-/// which inputs are generated.
+/// Rounds `value` to the value that a buffer of `dtype` stores. For 16-bit types it is first
+/// rounded to f32, since inputs are generated in f32.
 pub fn round(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::F32 | Dtype::Tf32 => f64::from(value as f32),
@@ -88,8 +88,8 @@ fn half_byte(value: Option<&f64>) -> u8 {
     value.map_or(0, |&value| round(Dtype::I4, value) as i8 & 15).cast_unsigned()
 }
 
-/// Replaces the contents of `out` with the bytes of `values`: whole words at a time, ten times as
-/// fast as byte by byte.
+/// Replaces the contents of `out` with the bytes of `values`. Writes whole words, which is ten
+/// times as fast as single bytes.
 fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out: &mut Vec<u8>) {
     out.resize(values.len() * N, 0);
     for (to, &value) in out.as_chunks_mut::<N>().0.iter_mut().zip(values) {
@@ -181,7 +181,7 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
                 format.widen(bits, narrow);
                 to_wide(narrow, wide);
             }
-            // Generated as f32: no rounding needed.
+            // Values generated as f32 need no rounding.
             (None, Dtype::F32 | Dtype::Tf32) => to_wide(narrow, wide),
             _ => wide
                 .iter_mut()
@@ -266,7 +266,7 @@ mod tests {
     }
 
     /// A value slightly above the midpoint of two neighbors rounds up. (`bf16::from_f64` of the
-    /// crate `half` 2.7 uses only the upper bits and takes it for the midpoint.)
+    /// crate `half` 2.7 ignores the lower bits and treats the value as the midpoint.)
     #[test]
     fn just_above_the_middle_goes_up() {
         let above = 1.0 + 2.0_f64.powi(-8) + 2.0_f64.powi(-23);

@@ -20,14 +20,14 @@ pub trait Backend {
     /// Returns the backend's identity.
     fn id(&self) -> BackendId;
 
-    /// Lists the devices it finds.
+    /// Lists the available devices.
     ///
     /// # Errors
-    /// If a library, driver, permission or device is missing: what, why, cure.
+    /// If a library, driver, permission or device is missing, with the reason and a fix.
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason>;
 
-    /// Returns the defect of the vendor library, if it is installed but broken. The backend then
-    /// has no devices, and its cases fail. Called in a child process, like [`Backend::devices`].
+    /// Returns the defect of an installed but broken vendor library. Such a backend has no devices,
+    /// and its cases fail. Called in a child process, like [`Backend::devices`].
     fn defect(&self) -> Option<Reason> {
         None
     }
@@ -38,10 +38,10 @@ pub trait Backend {
     /// If it cannot be opened.
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason>;
 
-    /// Loads its runtime compiler, which needs no device.
+    /// Loads the backend's runtime compiler, which needs no device.
     ///
     /// # Errors
-    /// If it has none, or it is not installed.
+    /// If the backend has no compiler, or it is not installed.
     fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
         Err(no_compiler(self.id()))
     }
@@ -60,10 +60,10 @@ pub struct DeviceInfo {
     /// identifies one GPU seen through two runtimes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// Driver and its version, if a backend may have several for one GPU: `radv 25.0.3`.
+    /// Driver and its version, such as `radv 25.0.3`, if a GPU may have several drivers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// Target architecture of kernels, such as `gfx90a`, if it has a name.
+    /// Target architecture of kernels, such as `gfx90a`, or `None` if it has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Compute units, multiprocessors, or usable threads of a CPU.
@@ -78,7 +78,7 @@ pub struct DeviceInfo {
     pub power_level_mhz: Option<f64>,
     /// Largest memory that a benchmark may use, in bytes.
     pub usable_memory_bytes: u64,
-    /// Data caches, nearest first. The last one determines the size of cache flushes.
+    /// Data caches, nearest first. The size of the last one determines how much a flush touches.
     pub caches: Vec<Cache>,
     /// Theoretical peak memory bandwidth of the hardware, in GB/s.
     pub peak_bandwidth_gb_s: Option<f64>,
@@ -123,11 +123,11 @@ impl DeviceInfo {
 /// Reason why a backend has no devices on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Absence {
-    /// Its library, driver or GPU is missing: its cases are skipped.
+    /// A library, driver or GPU is missing: the cases of the backend are skipped.
     #[error("{0}")]
     Missing(Reason),
-    /// Its library is installed but broken: it lacks a function, crashes the process that loads it,
-    /// or hangs. Its cases fail.
+    /// The library is installed but broken: it lacks a function, crashes the process that loads it,
+    /// or hangs. The cases of the backend fail.
     #[error("{0}")]
     Broken(Reason),
 }
@@ -139,8 +139,8 @@ impl From<Reason> for Absence {
 }
 
 /// Memory of a device, opaque to all but the backend that allocated it. Clones share the memory,
-/// which is freed with the last clone, so a kernel can keep its buffers alive. A buffer stays on
-/// its thread, since nothing else orders reads and writes.
+/// which is freed with the last clone, so a kernel can keep its buffers alive. A buffer cannot move
+/// to another thread, since reads and writes are not synchronized between threads.
 #[derive(Clone)]
 pub struct Buffer {
     bytes: u64,
@@ -148,17 +148,17 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Wraps a backend's own storage of `bytes` bytes.
+    /// Wraps the backend's storage, which has `bytes` bytes.
     pub fn new<T: Any>(bytes: u64, storage: T) -> Self {
         Self { bytes, storage: Rc::new(storage) }
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the backend's own storage, if it is a `T`.
+    /// Returns the backend's storage, if it is a `T`.
     pub fn storage<T: 'static>(&self) -> Option<&T> {
         self.storage.downcast_ref()
     }
@@ -203,7 +203,7 @@ impl std::fmt::Display for NumaMemory {
 
 /// A device of a backend.
 pub trait Device {
-    /// Returns its identity and limits.
+    /// Returns the identity and limits of the device.
     fn info(&self) -> &DeviceInfo;
 
     /// Allocates `bytes` bytes of zeroed memory.
@@ -212,9 +212,9 @@ pub trait Device {
     /// If there is not enough memory.
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError>;
 
-    /// Binds subsequent threads to the CPUs of one NUMA node, and subsequent allocations to
-    /// `memory`. Returns the distance between the two nodes as reported by the firmware: 10 for the
-    /// same node.
+    /// Binds subsequent threads to the CPUs of one NUMA node, and subsequent allocations to the
+    /// node that `memory` selects. Returns the distance between the two nodes as reported by the
+    /// firmware: 10 for the same node.
     ///
     /// # Errors
     /// If there is no such node, or the system refuses.
@@ -226,20 +226,20 @@ pub trait Device {
         )))
     }
 
-    /// Copies `bytes` into `buffer` from byte `offset` on.
+    /// Copies `bytes` into `buffer`, starting at byte `offset`.
     ///
     /// # Errors
-    /// If they do not fit or the copy fails.
+    /// If the bytes do not fit or the copy fails.
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError>;
 
-    /// Copies from byte `offset` of `buffer` on into `bytes`.
+    /// Copies from `buffer` into `bytes`, starting at byte `offset`.
     ///
     /// # Errors
     /// If the buffer is too short or the copy fails.
     fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Compiles or selects the kernel for `operation`, bound to `buffers`, whose order and sizes
-    /// [`Operation::buffers`] defines. The kernel keeps clones of them.
+    /// Compiles or selects the kernel for `operation` and binds it to `buffers`, whose order and
+    /// sizes [`Operation::buffers`] defines. The kernel keeps clones of the buffers.
     ///
     /// # Errors
     /// If this device does not support the operation.
@@ -250,9 +250,9 @@ pub trait Device {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError>;
 
-    /// Records one launch of each of `kernels`, in order, as a graph that owns them and launches
-    /// all with one call. Each kernel must have been launched before, since first-call
-    /// initialization of a library cannot be recorded.
+    /// Records one launch of each of `kernels`, in order, as a graph that owns the kernels and
+    /// launches all of them with one call. Each kernel must have been launched before, since a
+    /// library's initialization in its first call cannot be recorded.
     ///
     /// # Errors
     /// If the device has no graphs, or a launch cannot be recorded.
@@ -274,11 +274,11 @@ pub trait Device {
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError>;
 
     /// Evicts previously used data from every cache and leaves no dirty lines. An asynchronous
-    /// device enqueues this and does not wait: while the flush runs, the host enqueues the events
-    /// and the next kernel, whose time then includes no launch overhead.
+    /// device only enqueues the flush: while it runs, the host enqueues the events and the next
+    /// kernel, so that the kernel's time includes no launch overhead.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is not enough memory for the flush.
     fn flush_caches(&self) -> Result<(), DeviceError>;
 
     /// Compiles or selects the kernel that copies all of `from` to the start of `to`, either of
@@ -300,11 +300,11 @@ pub trait Device {
     }
 
     /// Prepares a library's collective over several devices of this backend, from the first buffer
-    /// of each pair into the second. Both buffers of a pair are on one device; in place they are
-    /// the same buffer. One launch runs in the streams of all devices.
+    /// of each pair into the second. Both buffers of a pair are on one device; for an in-place
+    /// collective they are the same buffer. One launch runs in the streams of all devices.
     ///
     /// # Errors
-    /// If there is no such library for this backend, or it does not support the collective.
+    /// If this backend has no such library, or the library does not support the collective.
     fn prepare_collective<'d>(
         &'d self,
         call: &Collective,
@@ -336,16 +336,16 @@ pub trait Device {
         Vec::new()
     }
 
-    /// Returns the device at `index` of the same backend, opened at the first call and kept, so
-    /// that one process can use several devices.
+    /// Returns the device at `index` of the same backend, so that one process can use several
+    /// devices. The device is opened at the first call and kept open.
     ///
     /// # Errors
-    /// If there is none, or it cannot be opened.
+    /// If there is no such device, or it cannot be opened.
     fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
         Err(no_peer(self.info(), index, &self.peers()))
     }
 
-    /// Returns its PCI address, such as `0000:03:00.0`, if it has one and reports it.
+    /// Returns the PCI address, such as `0000:03:00.0`, if the device has one and reports it.
     fn pci_address(&self) -> Option<String> {
         self.info().pci_address.clone()
     }
@@ -370,7 +370,7 @@ pub trait Device {
     /// Opens hardware counters of the first-level data cache.
     ///
     /// # Errors
-    /// If the device has none, or reading them is not permitted: what, why, cure.
+    /// If the device has no counters, or reading them is not permitted, with the reason and a fix.
     fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
         Err(no_counters(self.info()))
     }
@@ -380,7 +380,7 @@ pub trait Device {
 pub fn no_counters(device: &DeviceInfo) -> Reason {
     Reason::new(
         "cache counters",
-        format!("{} does not make them available to programs", device.name),
+        format!("{} does not provide cache counters to programs", device.name),
         "measure cache-hit-rate on the CPU, or use the vendor's profiler",
     )
 }
@@ -433,9 +433,9 @@ pub struct Occupancy {
     pub block_size: u32,
     /// Blocks in the grid of a launch.
     pub grid_size: u64,
-    /// Blocks resident on a unit at once.
+    /// Blocks resident on a compute unit at once.
     pub blocks_per_unit: u32,
-    /// Largest number of threads resident on a unit.
+    /// Largest number of threads resident on a compute unit.
     pub max_threads_per_unit: u32,
     /// Registers per thread, if known.
     pub registers: Option<u32>,
@@ -456,14 +456,14 @@ pub type Launcher<'a> = Box<dyn FnMut() -> Result<(), DeviceError> + Send + 'a>;
 
 /// An operation ready to run.
 pub trait Kernel {
-    /// Launches it once. On asynchronous devices it may still be running on return; synchronize the
-    /// stream to wait for it.
+    /// Launches the kernel once. On asynchronous devices it may still be running when this function
+    /// returns; synchronize the stream to wait for it.
     ///
     /// # Errors
     /// If the launch fails.
     fn launch(&mut self) -> Result<(), DeviceError>;
 
-    /// Launches it `times` times, one after another.
+    /// Launches the kernel `times` times, one launch after another.
     ///
     /// # Errors
     /// If a launch fails.
@@ -471,8 +471,8 @@ pub trait Kernel {
         (0..times).try_for_each(|_| self.launch())
     }
 
-    /// Returns a closure that launches it once from another thread, or `None` if only the thread
-    /// that prepared it can.
+    /// Returns a closure that launches the kernel once from another thread, or `None` if only the
+    /// thread that prepared it can launch it.
     fn launcher(&mut self) -> Option<Launcher<'_>> {
         None
     }
@@ -525,7 +525,7 @@ pub trait Stream {
     /// If previous work failed.
     fn synchronize(&mut self) -> Result<(), DeviceError>;
 
-    /// Returns the clock that its times come from.
+    /// Returns the clock that measures the times of this stream.
     fn clock(&self) -> StreamClock {
         StreamClock::Device
     }

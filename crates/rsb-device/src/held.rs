@@ -63,7 +63,7 @@ const LARGEST: u64 = 1 << 24;
 /// Returns the arguments of convolution kernels, in their order.
 ///
 /// # Errors
-/// If the sizes make no convolution, or are too large for such kernels.
+/// If the sizes are not those of a convolution, or are too large for such kernels.
 pub fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
     let unsupported =
         |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));

@@ -32,12 +32,12 @@ pub fn usable_threads() -> u32 {
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// Returns whether the CPU has matrix units for this type (AMX).
+/// Returns whether the CPU has matrix units (AMX) for `dtype`.
 pub fn has_wider_units(dtype: Dtype) -> bool {
     has_flag(&text("/proc/cpuinfo"), flags_of(dtype))
 }
 
-/// Returns the Linux names of the CPU flags for these units.
+/// Returns the names of the CPU flags in Linux for the matrix units of `dtype`.
 const fn flags_of(dtype: Dtype) -> &'static [&'static str] {
     match dtype {
         Dtype::Bf16 => &["amx_bf16"],
@@ -65,7 +65,8 @@ fn model_name(cpuinfo: &str) -> Option<String> {
 /// Returns half of the free memory or of the memory left in the cgroup, whichever is less. The
 /// other half is left to the rest of the system.
 fn usable_memory() -> u64 {
-    /// Assumed if the system reports nothing: small enough for any machine that runs benchmarks.
+    /// Free memory assumed if the system does not report it, small enough for any machine that runs
+    /// benchmarks.
     const ASSUMED: u64 = 2 << 30;
     let free = available(&text("/proc/meminfo")).unwrap_or(ASSUMED);
     free.min(group_limit().unwrap_or(u64::MAX)) / 2

@@ -52,7 +52,7 @@ pub enum Operation {
     Normalize(Normalize),
     /// Attention of queries to keys and values, in one kernel.
     Attention(Attention),
-    /// Rows rearranged into another order, as attention needs them.
+    /// Rows moved to the order that attention needs.
     Rearrange(Rearrange),
     /// Rows of a table, selected by indices.
     Gather(Gather),
@@ -108,7 +108,7 @@ impl BufferSpec {
         Self::new(role, Dtype::I8, 8)
     }
 
-    /// Returns the size in bytes, saturated for a number of elements that fits no device.
+    /// Returns the size in bytes. Saturates if no device has that much memory.
     pub const fn bytes(&self) -> u64 {
         if self.elements > u64::MAX / 64 { u64::MAX } else { self.dtype.bytes(self.elements) }
     }
@@ -122,7 +122,7 @@ pub struct Options {
     /// Library to use (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for the device's
     /// choice.
     pub provider: Option<String>,
-    /// Number of the library's algorithms to try, of which the fastest is used; `None` for the
+    /// Number of the library's algorithms to time in order to use the fastest; `None` for the
     /// library's first choice.
     pub algorithms: Option<u32>,
     /// Threads in a block of a GPU kernel; `None` for the kernel's default.
@@ -170,7 +170,7 @@ impl Operation {
             .fold(self.hidden_bytes(), |sum, buffer| sum.saturating_add(buffer.bytes()))
     }
 
-    /// Returns the bytes of memory that it uses in addition to its buffers.
+    /// Returns the bytes of memory used in addition to the buffers.
     fn hidden_bytes(&self) -> u64 {
         match self {
             Self::Allocate(allocate) => allocate.bytes,
@@ -238,7 +238,7 @@ impl Operation {
         (bytes > 0.0).then(|| self.flops() / bytes)
     }
 
-    /// Returns the type of its elements, if it has one.
+    /// Returns the type of the elements, if the operation has any.
     pub fn dtype(&self) -> Option<Dtype> {
         match self {
             Self::Stream(op) => Some(op.dtype),

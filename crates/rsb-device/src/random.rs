@@ -33,7 +33,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Creates the values of buffer `buffer` under `seed`.
+    /// Creates the values of buffer `buffer` for seed `seed`.
     pub fn new(seed: u64, buffer: usize, distribution: Distribution) -> Self {
         let key = mix64(seed ^ mix64(buffer as u64 + 1));
         Self { key, distribution, buffer }

@@ -1,7 +1,7 @@
 //! The backends of a build, and access to them by name.
 //!
-//! The program chooses the backends: this crate contains none, and code that measures receives a
-//! [`Registry`].
+//! This crate contains no backends: the program creates a [`Registry`] and passes it to the code
+//! that measures.
 
 use rsb_model::{BackendId, DeviceRef, Reason};
 
@@ -62,7 +62,7 @@ impl Registry {
         Reason::new(
             format!("backend {backend}"),
             format!("this build does not include this backend; it includes {}", known.join(", ")),
-            "choose an included backend, or build with the feature of this one",
+            "choose an included backend, or build with the feature of the missing one",
         )
     }
 }

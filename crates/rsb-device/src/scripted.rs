@@ -30,7 +30,7 @@ pub enum Clock {
     Function(ClockFunction),
 }
 
-/// Returns nanoseconds from the number of a launch and its operation.
+/// Function from the number of a launch and its operation to its duration in nanoseconds.
 pub type ClockFunction = Box<dyn Fn(u64, &Operation) -> f64>;
 
 impl Clock {
@@ -91,13 +91,13 @@ pub struct Script {
     pub clock: Clock,
     /// Faults to simulate.
     pub faults: Vec<Fault>,
-    /// Values of its cache counters, if it has any.
+    /// Values of the cache counters, if the device has any.
     pub counters: Option<CacheCounts>,
-    /// Bandwidth of its link to the host in GB/s, if reported.
+    /// Bandwidth of the link to the host in GB/s, if the device reports it.
     pub link_gb_s: Option<f64>,
-    /// Its identity and limits. Its type is always `Simulated`.
+    /// Identity and limits of the device. The type is always `Simulated`.
     pub info: DeviceInfo,
-    /// Number of other devices of its kind, which follow the same script independently.
+    /// Number of other devices of the backend, which follow the same script independently.
     pub peers: u32,
 }
 
@@ -193,7 +193,7 @@ impl ScriptedDevice {
         Self { script, info, state: Rc::default(), peers }
     }
 
-    /// Returns its position, from its name.
+    /// Returns the position of the device, from its name.
     fn index(&self) -> u32 {
         self.info.device.index
     }
@@ -262,7 +262,7 @@ fn range(offset: u64, count: usize) -> std::ops::Range<usize> {
 }
 
 fn out_of_range() -> DeviceError {
-    broken("copy", "it does not fit in the buffer", "copy less")
+    broken("copy", "the range does not fit in the buffer", "copy less")
 }
 
 impl Device for ScriptedDevice {
@@ -436,7 +436,7 @@ impl Stream for ScriptedStream<'_> {
             (Some(from), Some(to)) => Ok(*to - *from),
             _ => Err(broken(
                 "time between two events",
-                "an event is not of this stream",
+                "an event does not belong to this stream",
                 "record both events on this stream",
             )),
         }

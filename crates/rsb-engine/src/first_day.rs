@@ -1,9 +1,9 @@
-//! The first day of a card: 16 checks in order, each with the values expected of this card.
+//! The first day of a card: 16 checks in a fixed order, each with the values expected of this card.
 //!
-//! A check gathers evidence (`EvidenceCollector`: cases run by the usual workers, other programs,
-//! children of this program) and judges it (`judge`: pure). Most checks compare rates with a
-//! table of `expected` ranges. A value outside its range is worth a look but not a failure. A
-//! check fails if a case fails or a correctness check does not hold.
+//! A check collects evidence (`EvidenceCollector`: cases run by the usual workers, other programs,
+//! child processes of this program) and judges it (`judge`: pure). Most checks compare rates with a
+//! table of `expected` ranges. A value outside its range is reported as worth a look, not as a
+//! failure. A check fails if a case fails or a correctness check does not hold.
 
 mod child;
 mod evidence;
@@ -54,7 +54,7 @@ pub struct Check {
     pub number: u8,
     /// Short name.
     pub name: &'static str,
-    /// Meaning of a value outside its range, in one line.
+    /// Explanation of a value outside its range, in one line.
     pub meaning: &'static str,
     /// Time limit in seconds with a card.
     pub card_seconds: u64,
@@ -78,7 +78,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 2,
         name: "modules compile",
-        meaning: "every case of such a module fails, or measures something else",
+        meaning: "every case of such a module fails, or measures something different",
         card_seconds: 300,
         cpu_seconds: 60,
         judge: judge::modules,
@@ -95,7 +95,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 4,
         name: "every quick case",
-        meaning: "a kernel, library or driver gives wrong results or breaks on this card",
+        meaning: "a kernel, library or driver gives wrong results or crashes on this card",
         card_seconds: 540,
         cpu_seconds: 130,
         judge: judge::quick,
@@ -139,7 +139,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 9,
         name: "latency steps",
-        meaning: "the chase walks other caches than it should, or a cache size is reported wrong",
+        meaning: "the pointer chase runs in other caches than intended, or a cache size is reported wrong",
         card_seconds: 90,
         cpu_seconds: 30,
         judge: judge::latency,
@@ -147,7 +147,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 10,
         name: "compute peaks",
-        meaning: "clocks or power are limited, or the peak of the table is wrong for this card",
+        meaning: "clocks or power are limited, or the table has a wrong peak for this card",
         card_seconds: 90,
         cpu_seconds: 15,
         judge: judge::compute,
@@ -207,10 +207,10 @@ pub static CHECKS: [Check; 16] = [
 /// Time limits for all checks together, with a card and without one.
 const TOTAL_LIMITS: [Duration; 2] = [Duration::from_mins(30), Duration::from_mins(5)];
 
-/// Time limit of one case: a hanging driver must not use up the time of its check.
+/// Time limit of one case, so that a hanging driver does not use up the time of its check.
 const CASE_LIMIT: Duration = Duration::from_mins(2);
 
-/// Delay before a card is measured again.
+/// Delay before the cases of a card are measured again.
 const REPEAT_AFTER: Duration = Duration::from_mins(10);
 
 /// Part of the last check's time limit that is reserved for measuring.
@@ -221,7 +221,7 @@ const REPEAT_TAKES: Duration = Duration::from_secs(90);
 pub struct FirstDayRequest<'a> {
     /// Number of a single check to run; `None` runs all.
     pub only: Option<u8>,
-    /// Backend and devices, if not all are to be checked.
+    /// Backends and devices to check; by default, the first card of each backend.
     pub selection: Selection,
     /// Devices and backends of this machine.
     pub machine: &'a Machine,
@@ -251,13 +251,13 @@ impl FirstDay {
     }
 }
 
-/// Performs a first-day task in a child process of this program, with the arguments after the first
-/// one.
+/// Performs a first-day task in a child process of this program, given its arguments except the
+/// first one.
 pub(crate) fn as_child(backends: &Registry, arguments: impl Iterator<Item = String>) -> ExitCode {
     child::answer(backends, arguments)
 }
 
-/// First argument of such a child.
+/// First argument of a child that performs a first-day task.
 pub(crate) const CHILD_ARGUMENT: &str = child::ARGUMENT;
 
 /// Runs the checks of `request`, in order.
@@ -325,13 +325,13 @@ fn checked_device(device: &DeviceInfo) -> CheckedDevice {
     }
 }
 
-/// Collector of evidence, check by check.
+/// Collects evidence for one check after another.
 struct EvidenceCollector<'a> {
     request: FirstDayRequest<'a>,
     devices: Vec<DeviceInfo>,
     has_card: bool,
     began: Instant,
-    /// Results of the checks whose cases are measured again at the end.
+    /// Results of the checks that are repeated at the end.
     measured: BTreeMap<u8, Vec<BenchmarkResult>>,
     run: Run,
 }
@@ -434,8 +434,7 @@ impl EvidenceCollector<'_> {
         Ok(results)
     }
 
-    /// Returns why check `number` has no case here, if the reason is the machine rather than its
-    /// cases.
+    /// Returns why check `number` has no case here if the machine is the reason, not its cases.
     fn no_case(&self, number: u8) -> Option<Reason> {
         let is_on_cpu_alone = self.devices.iter().all(|device| device.device.is_cpu());
         match number {
@@ -477,7 +476,7 @@ impl EvidenceCollector<'_> {
                 .cloned()
                 .collect();
             let Some(listed) = tool.ask() else { continue };
-            // Without GPUs, a leftover tool of a removed driver is not worth reporting.
+            // Without GPUs, do not report the leftover tool of a removed driver.
             if listed.is_err() && here.is_empty() {
                 continue;
             }
@@ -542,7 +541,7 @@ impl EvidenceCollector<'_> {
 
     fn try_mutants(&self, evidence: &mut CheckEvidence, until: Instant) {
         for (position, device) in self.devices.iter().map(|device| device.device).enumerate() {
-            // The remaining devices share the time.
+            // Divide the time among the remaining devices.
             let share = u32::try_from(self.devices.len() - position).unwrap_or(1);
             let left = until.saturating_duration_since(Instant::now()) / share;
             let outcome = child::mutants(&self.request.workers.program, device, left);
@@ -553,8 +552,8 @@ impl EvidenceCollector<'_> {
         });
     }
 
-    /// Sets a profiler in `settings`, if a card and its tool are available. Its output directory is
-    /// removed when the returned value is dropped.
+    /// Sets a profiler in `settings`, if a card and a profiler are available. The profiler's output
+    /// directory is removed when the returned value is dropped.
     fn profile(
         &self,
         settings: &mut Settings,

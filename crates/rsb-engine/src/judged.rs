@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Variables that let a process influence a later step of GitHub Actions or the startup of a shell,
-/// and tokens; `BENCHMARKS_TOKEN` is that of the job which `init --ci gitlab` writes, and
-/// `RSB_STORE` may contain a password.
+/// Environment variables that let a process influence a later step of GitHub Actions or the startup
+/// of a shell, and those with tokens. `BENCHMARKS_TOKEN` belongs to the job that `init --ci gitlab`
+/// writes. `RSB_STORE` may contain a password.
 const CHANNELS: [&str; 13] = [
     "GITHUB_OUTPUT",
     "GITHUB_ENV",
@@ -27,13 +27,13 @@ const CHANNELS: [&str; 13] = [
 /// Variables that the configuration uses for secrets.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Hides the environment variables `names` from all judged code that starts from now on.
+/// Hides the environment variables `names` from all code under test that is started from now on.
 pub fn hide(names: impl IntoIterator<Item = String>) {
     HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
 }
 
-/// Removes from `command` the environment variables that give access to the CI system, and those
-/// of [`hide`].
+/// Removes from `command` the environment variables with access to the CI system, and those passed
+/// to [`hide`].
 pub fn isolate(command: &mut Command) {
     for name in CHANNELS {
         command.env_remove(name);
@@ -72,7 +72,7 @@ impl Drop for Descendants {
     #[cfg(target_os = "linux")]
     fn drop(&mut self) {
         use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-        /// Each round kills processes orphaned by the previous one.
+        /// Repeat, because killing a process may orphan its children.
         const ROUNDS: usize = 100;
         for _ in 0..ROUNDS {
             let children = children();

@@ -84,13 +84,13 @@ pub fn environment() -> Environment {
     environment
 }
 
-/// Returns the same as [`environment`], with the drivers of the devices of `plan`.
+/// Returns the environment as [`environment`] does, with the drivers of the devices of `plan`.
 pub fn environment_for(plan: &Plan) -> Environment {
     Environment { drivers: plan.drivers(), ..environment() }
 }
 
-/// Returns the same as [`environment`], to compare with that of an earlier run: with the drivers of
-/// all devices if the run lists any.
+/// Returns the environment as [`environment`] does, for comparison with that of an earlier run.
+/// Includes the drivers of all devices if the earlier run lists any.
 pub fn environment_beside(earlier: &Environment) -> Environment {
     if earlier.drivers.is_empty() {
         return environment();

@@ -1,10 +1,10 @@
-//! A lock that detects concurrent runs on one machine: timings are valid only if nothing else runs.
-//! Every subcommand that measures claims the machine first, whichever user calls it.
+//! A lock that detects concurrent runs on one machine, because timings are valid only if nothing
+//! else runs. Every subcommand that measures claims the machine first, for any user.
 //!
-//! Each run holds a shared lock on one file. At its start, a run that cannot get an exclusive lock
-//! shares the machine with another run; it appends a byte to the file if it has write permission.
-//! At its end, a run was joined by another if the file has grown or an exclusive lock is
-//! unavailable. Bytes from before a run are ignored.
+//! Each run holds a shared lock on one file. If a run cannot get an exclusive lock at its start,
+//! another run is active; the new run then appends a byte to the file if it has write permission.
+//! If the file has grown at the end of a run or an exclusive lock is unavailable, another run began
+//! in the meantime. Bytes from before a run are ignored.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{Error, ErrorKind, Write};
@@ -25,7 +25,7 @@ const FLAGS: i32 = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).bits().cast_signed()
 
 /// A claim on the machine, valid until it is ended or dropped.
 pub struct Claim {
-    /// The locked file; `None` if it cannot be locked, so that other runs cannot be detected.
+    /// The locked file; `None` if it cannot be locked. Other runs cannot be detected then.
     file: Option<File>,
     /// Whether another run was active when this one began.
     is_shared: bool,
@@ -34,7 +34,7 @@ pub struct Claim {
 }
 
 /// Marks this machine as serving a dashboard until the returned file is dropped. Returns `None` if
-/// the lock file cannot be opened; runs then do not mention the dashboard.
+/// the lock file cannot be opened; runs then have no note about the dashboard.
 pub fn serving() -> Option<File> {
     let file = open(&dashboard_lock_path()).ok()?;
     hold(&file);
@@ -95,8 +95,8 @@ impl Claim {
         was_joined
     }
 
-    /// Returns whether another run has begun since the claim. May briefly acquire the exclusive
-    /// lock, and releases the lock.
+    /// Returns whether another run has begun since the claim, and releases the lock. May briefly
+    /// acquire the exclusive lock.
     fn ends_joined(self) -> bool {
         let Some(file) = self.file else { return false };
         let has_grown = file.metadata().is_ok_and(|data| data.len() != self.length);
@@ -131,7 +131,8 @@ pub fn shared_run_warnings<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<S
 
 fn try_claim(path: &Path) -> Result<Claim, Error> {
     let file = open(path).map_err(|error| with_path(&error, path))?;
-    // Read before the lock is tried: a run that finds it taken appends to the file afterwards.
+    // Read the length before trying the lock: a run that finds the lock held appends to the file
+    // afterwards.
     let length = file.metadata().map_err(|error| with_path(&error, path))?.len();
     let is_shared = match file.try_lock() {
         Ok(()) => false,
@@ -191,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether a new claim finds another run, and the claim.
+    /// Creates a claim, and returns whether it finds another run.
     fn begins(path: &Path) -> (bool, Claim) {
         let claim = try_claim(path).unwrap();
         (claim.is_shared, claim)

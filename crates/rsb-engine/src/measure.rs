@@ -101,8 +101,8 @@ pub fn measure(
                 Err(WorkerError::Gone(reason)) => {
                     record_unavailable(&mut progress[index], replicate, Outcome::Failed, reason);
                 }
-                // The run's time limit was exceeded, not the case's: discard the attempt; the loop
-                // ends at the next one.
+                // The time limit of the run was exceeded, not that of the case. Discard the
+                // attempt; the loop ends before the next case.
                 Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
                 Err(WorkerError::Failed(reason)) => {
                     progress[index].ended = Some((Outcome::Failed, reason));
@@ -187,8 +187,8 @@ fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
     listener(&Event::CaseUpdated(Box::new(result)));
 }
 
-/// Records that a case cannot run now. Without a replicate, it ends with `outcome`; otherwise it
-/// keeps its replicates, with a note.
+/// Records that a case cannot be measured now. A case without a replicate ends with `outcome`; a
+/// case with replicates keeps them and gets a note.
 fn record_unavailable(
     progress: &mut CaseProgress,
     replicate: u32,
@@ -226,7 +226,7 @@ pub(crate) fn was_not_reached(result: &BenchmarkResult) -> bool {
     result.reason.as_ref().is_some_and(|reason| reason.what == REST)
 }
 
-/// Skips all cases that were not reached, with the reason. Cases with a replicate keep it.
+/// Skips all cases without a replicate, with the reason. The others keep their replicates.
 fn skip_the_rest(
     plan: &Plan,
     progress: &[CaseProgress],

@@ -1,6 +1,6 @@
-//! Memory profile of a workload (feature `memory-profiling`): counts heap allocations and memory
-//! that is not released on the heap, in libraries and on the device. Without the feature, nothing
-//! is counted.
+//! Memory profile of a workload (feature `memory-profiling`): counts heap allocations, and memory
+//! that is not released by Rust, by native libraries and on the device. Without the feature,
+//! nothing is counted.
 #![cfg_attr(feature = "memory-profiling", allow(unsafe_code))]
 
 use rsb_device::Device;
@@ -54,12 +54,13 @@ mod counted {
         [Some(counting::live_bytes()), native_bytes(), device_bytes]
     }
 
-    /// Returns the bytes that the C library has handed out, from its arenas and by mmap, including
-    /// Rust's heap.
+    /// Returns the bytes allocated by the C library, from its arenas and by mmap, including Rust's
+    /// heap.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(clippy::unnecessary_wraps)] // Other C libraries do not tell.
     fn native_bytes() -> Option<i64> {
-        // SAFETY: it takes nothing and only reads, under the locks of malloc.
+        // SAFETY: `mallinfo2` has no arguments and no preconditions; it only reads, under malloc's
+        // locks.
         let info = unsafe { libc::mallinfo2() };
         Some((info.uordblks + info.hblkhd) as i64)
     }
@@ -100,7 +101,7 @@ mod counted {
                 return Fields::new();
             }
             let [heap, native, device] = self.left;
-            // The part of malloc's total that Rust did not request.
+            // Subtract Rust's heap from malloc's total.
             let native = native.zip(heap).map(|(all, heap)| all - heap);
             let leaks = [
                 ("memory_leaked_bytes", heap),
@@ -138,32 +139,37 @@ mod counting {
 
     struct Counting;
 
-    // SAFETY: every call goes to `System` unchanged; the counters touch no memory of the caller.
+    // SAFETY: every call is forwarded unchanged to `System`, which fulfills the contract of
+    // `GlobalAlloc`; the counters are atomics and do not allocate.
     unsafe impl GlobalAlloc for Counting {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
             ALLOCATIONS.fetch_add(1, Relaxed);
             LIVE_BYTES.fetch_add(layout.size() as i64, Relaxed);
-            // SAFETY: the caller keeps the contract of `alloc`, which is that of `System`.
+            // SAFETY: the caller fulfills the contract of `GlobalAlloc::alloc`, so `layout` is
+            // valid for `System`.
             unsafe { System.alloc(layout) }
         }
 
         unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
             LIVE_BYTES.fetch_sub(layout.size() as i64, Relaxed);
-            // SAFETY: `pointer` came from `System` with this layout, as the caller promises.
+            // SAFETY: `pointer` was allocated by `System` with this layout, because all allocations
+            // are forwarded to it and the caller passes the original layout.
             unsafe { System.dealloc(pointer, layout) }
         }
 
         unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
             ALLOCATIONS.fetch_add(1, Relaxed);
             LIVE_BYTES.fetch_add(layout.size() as i64, Relaxed);
-            // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is that of `System`.
+            // SAFETY: the caller fulfills the contract of `GlobalAlloc::alloc_zeroed`, so `layout`
+            // is valid for `System`.
             unsafe { System.alloc_zeroed(layout) }
         }
 
         unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
             ALLOCATIONS.fetch_add(1, Relaxed);
             LIVE_BYTES.fetch_add(new_size as i64 - layout.size() as i64, Relaxed);
-            // SAFETY: `pointer` came from `System` with this layout, as the caller promises.
+            // SAFETY: `pointer` was allocated by `System` with this layout, because all allocations
+            // are forwarded to it and the caller passes the original layout and a valid size.
             unsafe { System.realloc(pointer, layout, new_size) }
         }
     }
@@ -201,7 +207,8 @@ mod tests {
         // SAFETY: malloc accepts any size; the memory is not accessed.
         let native = left_by(|_| assert!(!unsafe { libc::malloc(BYTES) }.is_null()));
 
-        // Three of four samples count; other tests in this process may hold some memory meanwhile.
+        // Three of the four samples are counted; other tests in this process may hold some memory
+        // at the same time.
         assert!(clean.number("allocations_per_iteration").unwrap() >= 1.0);
         assert_eq!(leaked_samples(&clean), [Some(0.0); 3]);
         assert_eq!(leaked_samples(&heap)[..2], [Some(3.0), Some(0.0)]);

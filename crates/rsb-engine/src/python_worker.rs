@@ -1,5 +1,4 @@
-//! The worker that embeds Python: finding it, checking that it matches the environment, and
-//! starting it.
+//! The worker that embeds Python: finds it, checks that it matches the environment, and starts it.
 
 use std::path::{Path, PathBuf};
 
@@ -26,13 +25,13 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     let python = python_of(component)?;
     fits(program, &python)?;
     let mut variables = Vec::new();
-    // Two installations may have a library of the same name; the environment's own must be loaded.
+    // Two installations may have a library of the same name, so the environment's own library must
+    // be found first.
     if python.has_library() {
         let path = prepend_to_path("LD_LIBRARY_PATH", &python.library_dir);
         variables.push(("LD_LIBRARY_PATH", path));
     }
-    // Programs that a framework starts (ninja, a compiler) are searched for in its environment
-    // first.
+    // Programs that a framework starts (ninja, a compiler) are searched first in its environment.
     if let Some(dir) = python.program.parent() {
         variables.push(("PATH", prepend_to_path("PATH", dir)));
     }

@@ -16,7 +16,7 @@ pub fn program_hash() -> Option<String> {
     HASH.get_or_init(|| programs::hash(Path::new(programs::RUNNING)).ok()).clone()
 }
 
-/// A run in progress, on its way to the store.
+/// A run in progress that is being recorded in the store.
 pub struct Recorder {
     /// The run with the results recorded until now.
     pub run: Run,

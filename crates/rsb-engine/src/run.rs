@@ -1,5 +1,5 @@
-//! A run from its plan to its file: claims the machine, measures, and records every result as it
-//! comes.
+//! A run from its plan to its file: claims the machine, measures, and records every result
+//! immediately.
 
 use std::path::PathBuf;
 
@@ -25,8 +25,8 @@ pub struct FinishedRun {
     pub run: Run,
     /// How the run ended.
     pub status: RunStatus,
-    /// Path of the run's file, or why it could not be stored. Nothing is lost: the error contains
-    /// the path of the rescued file.
+    /// Path of the run's file, or why it could not be stored. The error contains the path of a copy
+    /// of the run in the temporary directory.
     pub stored: anyhow::Result<PathBuf>,
 }
 
@@ -44,7 +44,8 @@ pub fn measure(
     workers: &WorkerCommand,
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
-    // Before an ID is reserved: nothing can be measured without a temporary directory.
+    // Create Criterion's directory before reserving an ID, because nothing can be measured without
+    // it.
     tempfile::tempdir().context(measure::NO_SCRATCH).map_err(EngineError::usage)?;
     let mut recorder = Recorder::begin(store, suite, settings.profile.as_str(), environment, plan)
         .map_err(EngineError::usage)?;
@@ -134,7 +135,8 @@ pub fn resume(
             Event::CaseUpdated(new) => {
                 let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);
                 let result = match known.filter(|known| !known.samples.is_empty()) {
-                    // It was not reached this time either; keep its earlier results without a note.
+                    // This case was not reached in the resumed run either; keep its earlier results
+                    // without a note.
                     Some(known) if new.samples.is_empty() && new.outcome == Outcome::Skipped => {
                         known.clone()
                     }
@@ -204,8 +206,8 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// Returns why replicates measured here would not belong to `run`: other hardware, or another
-/// program.
+/// Returns why replicates measured here would not be comparable with those of `run`: other
+/// hardware, or another program.
 pub fn unlike_here(run: &Run) -> Option<String> {
     let here = machine::environment();
     let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here));

@@ -17,8 +17,8 @@ use rsb_workloads::Failure;
 use crate::measure::inject;
 use crate::memory_profile;
 
-/// Runs this process as a child of itself if its arguments request it: a worker, or a query about
-/// devices or a compiler. Returns `None` if they do not.
+/// Runs this process as a child of this program if its arguments request that: as a worker, or to
+/// query devices or a compiler. Returns `None` otherwise.
 pub fn as_child() -> Option<ExitCode> {
     as_child_of(&registry())
 }
@@ -52,7 +52,7 @@ pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
 
 /// Makes the system kill this process when its parent dies for any reason.
 fn die_with_parent() {
-    // If the system does not support it, a worker still exits at the end of its input.
+    // If the system does not support this, a worker still exits at the end of its input.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
@@ -71,7 +71,7 @@ pub fn serve(backends: &Registry) -> ExitCode {
         line.push('\n');
         answers.write_all(line.as_bytes())
     };
-    // Write errors are ignored: the reader has gone.
+    // Write errors are ignored, because they mean that the parent process has gone.
     let device = match open(&case, backends) {
         Ok(device) => device,
         Err(reason) => {
@@ -104,8 +104,8 @@ fn converse(
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
-    // Before any allocation: pinned memory is placed on the NUMA node of the thread that allocates
-    // it.
+    // Bind the thread before any allocation: pinned memory is placed on the NUMA node of the thread
+    // that allocates it.
     let numa_node = device
         .pci_address()
         .and_then(|address| bind_near(&ProbeOptions::here().pci_device(&address)));

@@ -33,8 +33,8 @@ pub struct WorkerCommand {
 impl WorkerCommand {
     /// Returns the command that runs `program`, a build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
-        // ROCm's compiler has its own cache since version 6, which would answer instead of the
-        // compiler when compilation is measured.
+        // Since version 6, ROCm's compiler has a cache. When compilation is measured, the cache
+        // would answer instead of the compiler.
         let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
         let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
         environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));

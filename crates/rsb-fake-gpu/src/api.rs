@@ -40,7 +40,8 @@ unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Resu
         return Err(status::INVALID_VALUE);
     }
     let count = text.len().min(length - 1);
-    // SAFETY: `count` bytes and a zero fit, guaranteed by the caller; the text has as many.
+    // SAFETY: the caller guarantees `length` bytes at `to`, and `count + 1` is at most `length`;
+    // `text` has at least `count` bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), count);
         to.add(count).write(0);
@@ -68,9 +69,9 @@ mod tests {
 
     use super::{cuda, hip};
 
-    /// Assigns functions of this crate to the program's function table, which compiles only if
-    /// their prototypes agree. Returns their number and the functions that the library does not
-    /// export.
+    /// Assigns this crate's functions to the function table of a `*-sys` crate, which compiles only
+    /// if the prototypes agree. Returns the number of functions and the names that the library does
+    /// not export.
     macro_rules! same {
         ($table:ident, $api:ident: $($file:ident: $($name:ident)*;)*) => {{
             $($( $table.$name = Some($api::$file::$name); )*)*

@@ -1,5 +1,5 @@
-//! Virtual time. Every stream has its own time, and the host has one that advances when it waits:
-//! work launched after a wait starts no earlier than the end of the awaited work, on any GPU.
+//! Virtual time. Every stream has a time. The host's time advances with each call and wait: work
+//! launched after a wait starts no earlier than the end of the awaited work, on any GPU.
 
 use rsb_model::random::Generator;
 
@@ -10,7 +10,7 @@ pub(crate) struct Clock {
     random: Generator,
 }
 
-/// Time that a call takes on the host.
+/// Host time of a call, in nanoseconds.
 const CALL_NS: f64 = 400.0;
 
 impl Clock {
@@ -30,8 +30,8 @@ impl Clock {
         self.host_ns = self.host_ns.max(until);
     }
 
-    /// Returns `ns` with a jitter of up to half a percent, like a measurement; the same in every
-    /// process.
+    /// Returns `ns` with up to half a percent of jitter, as in real measurements. The sequence is
+    /// the same in every process.
     pub(crate) fn add_jitter(&mut self, ns: f64) -> f64 {
         ns * (1.0 + 0.005 * self.random.unit())
     }

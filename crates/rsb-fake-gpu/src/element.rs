@@ -1,13 +1,13 @@
-//! Conversion of elements to numbers. Arithmetic is done in f64 and rounded once, unlike in the
-//! emulated kernels.
+//! Conversion between array elements and f64. The emulation computes in f64 and rounds once, unlike
+//! the real kernels.
 
 use half::{bf16, f16};
 
-/// A type of element.
+/// An element type of a buffer.
 pub(crate) trait Element: Copy + 'static {
-    /// Returns its value.
+    /// Returns the value of the element.
     fn get(self) -> f64;
-    /// Returns the nearest element.
+    /// Returns the element nearest to `value`.
     fn put(value: f64) -> Self;
 }
 
@@ -28,12 +28,12 @@ macro_rules! elements {
 elements! {
     f64: |x| x, |x| x;
     f32: |x| f64::from(x), |x| x as f32;
-    // Converted through f32: `bf16::from_f64` takes values just above the midpoint of two neighbors
-    // for the midpoint.
+    // `bf16::from_f64` rounds values just above the midpoint of two neighbors as if they were at
+    // the midpoint, so convert through f32.
     f16: |x| f64::from(f32::from(x)), |x| f16::from_f32(x as f32);
     bf16: |x| f64::from(f32::from(x)), |x| bf16::from_f32(x as f32);
     u8: |x| f64::from(x), |x| x as u8;
-    // Values out of range saturate.
+    // The casts to integers saturate.
     i8: |x| f64::from(x), |x| x as i8;
     i32: |x| f64::from(x), |x| x as i32;
     u32: |x| f64::from(x), |x| x as u32;
@@ -45,7 +45,8 @@ elements! {
 #[repr(transparent)]
 pub(crate) struct E4m3(u8);
 
-/// The same bits for half of the number, except negative zero, which is NaN.
+/// 8-bit float in which the same bits encode half the value of [`E4m3`], and negative zero encodes
+/// NaN.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct E4m3Fnuz(u8);
@@ -83,7 +84,7 @@ impl Element for E4m3Fnuz {
     }
 }
 
-/// Unpacks 4-bit numbers, two per byte, the lower half first.
+/// Unpacks signed 4-bit integers, two per byte, low half first.
 pub(crate) fn from_halves(bytes: &[u8]) -> Vec<f64> {
     bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number_of_half).collect()
 }
@@ -92,7 +93,7 @@ fn number_of_half(half: u8) -> f64 {
     if half < 8 { f64::from(half) } else { f64::from(half) - 16.0 }
 }
 
-/// Packs an even count of numbers into 4 bits each, with saturation.
+/// Packs numbers, whose count must be even, into signed 4-bit integers, with saturation.
 pub(crate) fn to_halves(numbers: &[f64]) -> Vec<u8> {
     numbers
         .as_chunks::<2>()

@@ -1,16 +1,16 @@
-//! The library as a file: its location, where cargo puts it for tests of dependent crates, and
-//! copies of it without some functions.
+//! Path of the library in the build directory, for tests of dependent crates, and copies of the
+//! library without some functions.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the library next to the running test.
+/// Returns the path of the library, which cargo builds next to the running test.
 ///
 /// # Errors
-/// If it is missing, with the name that was searched for.
+/// If the library is missing. The message contains its file name.
 pub fn library() -> Result<PathBuf, String> {
     let own = std::env::current_exe()
         .map_err(|error| format!("cannot find the path of this program: {error}"))?;
-    // Tests are in `deps`, where cargo puts the libraries too; programs are one directory above.
+    // Tests and cargo's libraries are in `deps`; programs are one directory above.
     let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("deps")]);
     let name =
         format!("{}rsb_fake_gpu{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
@@ -20,11 +20,11 @@ pub fn library() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{name} is not next to {}", own.display()))
 }
 
-/// Copies the library to `to` without the functions `names`: their names are overwritten, so that
-/// they cannot be found.
+/// Copies the library to `to` and overwrites the symbol names `names`, so that the copy lacks these
+/// functions.
 ///
 /// # Errors
-/// If the library cannot be read or written, or exports no such function.
+/// If a file cannot be read or written, or the library does not export one of `names`.
 pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
     let from = library()?;
     let mut bytes = std::fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
@@ -36,8 +36,8 @@ pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
     std::fs::write(to, bytes).map_err(|error| format!("{}: {error}", to.display()))
 }
 
-/// Overwrites `name` wherever it is between zeros, as in a symbol name table. Returns the number of
-/// occurrences.
+/// Overwrites every occurrence of `name` between zero bytes, as in a symbol name table. Returns the
+/// number of occurrences.
 fn strike_out(bytes: &mut [u8], name: &str) -> usize {
     let pattern = [&[0], name.as_bytes(), &[0]].concat();
     let mut count = 0;

@@ -1,12 +1,12 @@
-//! Models of the GPUs that can be emulated, with values from their data sheets, and the cost of
-//! work on each: a roofline with fixed shares of its peaks. The same work always has the same cost.
+//! GPU models, with values from data sheets, and the duration of work on each. A roofline with
+//! fixed efficiencies determines the duration, so that the same work always takes the same time.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::{Architecture, Engine};
 
 use crate::launch::Work;
 
-/// Vendor, and the interface through which its GPUs are used.
+/// Vendor, which determines the interface to its GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vendor {
     /// HIP.
@@ -35,9 +35,9 @@ pub(crate) struct Model {
     pub(crate) arch: &'static str,
     /// Suffix that a real runtime appends to the architecture name.
     pub(crate) features: &'static str,
-    /// Compute units as counted by the runtime: pairs from gfx10 on.
+    /// Compute units as reported by the runtime, which counts pairs of units from gfx10 on.
     pub(crate) units: u32,
-    /// Compute units of the architecture table per unit counted here.
+    /// Compute units of the architecture table per unit in `units`.
     pub(crate) cus_per_unit: u32,
     /// Highest clock in MHz.
     pub(crate) mhz: u32,
@@ -107,8 +107,8 @@ const fn nvidia(
     Model { vendor: Vendor::Nvidia, wavefront: 32, unit, ..like }
 }
 
-/// Modeled after MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then
-/// T4, A100, RTX 4090 and H100.
+/// Values of MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX, RX 9070 XT, T4, A100, RTX
+/// 4090 and H100, in this order.
 pub(crate) const MODELS: &[Model] = &[
     cdna("gfx906", ":sramecc+:xnack-", [60, 1725], [1000, 2, 4096], [4, 0x2f]),
     cdna("gfx908", ":sramecc+:xnack-", [120, 1502], [1200, 2, 4096], [8, 0x30]),
@@ -129,7 +129,8 @@ pub(crate) fn find(arch: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.arch == arch)
 }
 
-/// Returns the vendor's model that the environment variable `variable` selects.
+/// Returns the model of architecture `arch`, if it is from `vendor`. The error names the
+/// environment variable `variable`, from which `arch` was read.
 pub(crate) fn select_model(
     variable: &str,
     arch: &str,
@@ -141,19 +142,19 @@ pub(crate) fn select_model(
     })
 }
 
-/// Minimum cost of a launch, in nanoseconds.
+/// Duration of an empty kernel in a stream, in nanoseconds.
 const LAUNCH_NS: f64 = 5_000.0;
-/// Minimum cost of a launch within a graph, in nanoseconds.
+/// Duration of an empty kernel in a graph, in nanoseconds.
 const GRAPH_NODE_NS: f64 = 1_500.0;
-/// Minimum cost of a copy, in nanoseconds.
+/// Duration of a copy of zero bytes, in nanoseconds.
 const COPY_NS: f64 = 8_000.0;
-/// Achieved share of the peak memory bandwidth.
+/// Fraction of the peak memory bandwidth that kernels achieve.
 const MEMORY_SHARE: f64 = 0.85;
-/// Achieved share of the peak arithmetic rate.
+/// Fraction of the peak arithmetic rate that kernels achieve.
 const COMPUTE_SHARE: f64 = 0.75;
 /// Bytes per clock that a compute unit reads from the second-level cache.
 const L2_BYTES_PER_CLOCK: f64 = 32.0;
-/// Latency of one dependent read: from the second-level cache, and from memory.
+/// Latency of a dependent read in nanoseconds: from the second-level cache, and from memory.
 const LATENCY_NS: [f64; 2] = [150.0, 450.0];
 
 /// How a kernel is launched.
@@ -174,7 +175,7 @@ pub(crate) enum Route {
     Pageable,
     /// Within the GPU.
     Gpu,
-    /// To another GPU.
+    /// Between GPUs.
     Peer,
 }
 
@@ -185,8 +186,8 @@ impl Model {
             / 1e3
     }
 
-    /// Returns the peak rate of `dtype` in operations per nanosecond. Types without an instruction
-    /// are computed in f32.
+    /// Returns the peak rate of `dtype` in operations per nanosecond. Types that the GPU has no
+    /// instructions for have the rate of f32.
     fn peak_rate(&self, engine: Engine, dtype: Dtype) -> f64 {
         let rate = Architecture::find(self.arch).ok().and_then(|known| {
             known
@@ -199,15 +200,15 @@ impl Model {
             / 1e3
     }
 
-    /// Returns the faster engine for a product of `dtype`.
+    /// Returns the engine for products of `dtype`: the matrix units if they support the type.
     pub(crate) fn engine_of_products(&self, dtype: Dtype) -> Engine {
         let known = Architecture::find(self.arch).ok();
         let matrix = known.and_then(|known| known.per_clock_per_cu(dtype, Engine::Matrix));
         matrix.map_or(Engine::Vector, |_| Engine::Matrix)
     }
 
-    /// Returns the nanoseconds of a kernel with this work and traffic to memory and the
-    /// second-level cache.
+    /// Returns the duration of a kernel in nanoseconds, from its work and its traffic to memory and
+    /// cache.
     pub(crate) fn kernel_ns(&self, work: &Work, traffic: Traffic, way: LaunchPath) -> f64 {
         let cache =
             L2_BYTES_PER_CLOCK * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz)
@@ -221,7 +222,7 @@ impl Model {
         start + memory_ns.max(compute_ns).max(work.dependent_reads as f64 * each)
     }
 
-    /// Returns the nanoseconds of a copy.
+    /// Returns the duration of a copy in nanoseconds.
     pub(crate) fn copy_ns(&self, bytes: u64, route: Route) -> f64 {
         let rate = match route {
             Route::Pinned => 28.0,

@@ -16,7 +16,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// Returns the GPU whose memory the block uses.
+    /// Returns the GPU whose free memory the block reduces; `None` for host memory.
     const fn takes_from(self) -> Option<usize> {
         match self {
             Self::Gpu(gpu) | Self::Managed(gpu) => Some(gpu),
@@ -31,7 +31,7 @@ pub(crate) struct Block {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) home: Home,
-    /// Never reused for another block.
+    /// Identifier, never reused for another block.
     pub(crate) id: u64,
     /// Incremented by every write.
     pub(crate) version: u64,
@@ -44,8 +44,8 @@ pub(crate) struct Heap {
     given: u64,
 }
 
-/// Alignment of every block. `calloc` guarantees this alignment, and returns fresh pages without
-/// touching them.
+/// Alignment of every block. `calloc` guarantees 16 bytes, and does not touch fresh pages, so
+/// unused memory costs nothing.
 const ALIGNMENT: usize = 16;
 
 impl Heap {
@@ -69,7 +69,8 @@ impl Heap {
     pub(crate) fn take(&mut self, address: usize) -> bool {
         let Some(block) = self.blocks.remove(&address) else { return false };
         if let Ok(layout) = Layout::from_size_align(block.bytes, ALIGNMENT) {
-            // SAFETY: it was allocated with this layout, and was in the table until now.
+            // SAFETY: the block was allocated with this layout, and removing it from the table
+            // makes this the only deallocation.
             unsafe { dealloc(block.address as *mut u8, layout) };
         }
         true
@@ -88,7 +89,7 @@ impl Heap {
         }
     }
 
-    /// Returns the block that contains `bytes` bytes from `address` on.
+    /// Returns the block that contains all `bytes` bytes starting at `address`.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<&Block> {
         let block = self.around(address)?;
         let fits = address.checked_add(bytes).is_some_and(|end| end <= block.address + block.bytes);
@@ -101,14 +102,15 @@ impl Heap {
         (address < block.address + block.bytes).then_some(block)
     }
 
-    /// Records a write at `address`.
+    /// Increments the version of the block that contains `address`.
     pub(crate) fn mark_written(&mut self, address: usize) {
         if let Some((_, block)) = self.blocks.range_mut(..=address).next_back() {
             block.version += 1;
         }
     }
 
-    /// Returns the version of block `id` at `address`, while it is allocated.
+    /// Returns the version of the block at `address` if its identifier is `id`; `None` if the block
+    /// was freed.
     pub(crate) fn version(&self, address: usize, id: u64) -> Option<u64> {
         self.blocks.get(&address).filter(|block| block.id == id).map(|block| block.version)
     }

@@ -1,13 +1,12 @@
-//! Output of the fake GPU's compiler: the header of a code object for the right architecture,
-//! followed by the source. Nothing is compiled; a kernel is found by its name if the source
-//! contains it.
+//! Output of the fake GPU's compiler: the ELF header of a code object for the target architecture,
+//! followed by the source. Nothing is compiled; a kernel exists if the source contains its name.
 
 use crate::gpu::{self, Vendor};
 
-/// Mark after the ELF header, followed by the length of the rest in eight bytes.
+/// Magic bytes after the ELF header. The length of the remaining data follows, in eight bytes.
 const MARK: &[u8; 16] = b"rsb-fake-gpu-001";
 const HEADER: usize = 64;
-/// Offset of the rest.
+/// Offset of the architecture and the source.
 const TEXT: usize = HEADER + MARK.len() + 8;
 
 /// A parsed code object.
@@ -15,13 +14,13 @@ const TEXT: usize = HEADER + MARK.len() + 8;
 pub(crate) struct Image {
     /// Target architecture.
     pub(crate) arch: String,
-    /// Source that it was made from.
+    /// Source code.
     pub(crate) source: String,
 }
 
 impl Image {
-    /// Returns whether the source contains the kernel `symbol`, of which `stem` is the part before
-    /// the data type. Macros define most kernels by appending the type to the stem.
+    /// Returns whether the source defines the kernel `symbol`; `stem` is the part of the symbol
+    /// before the data type. Macros define most kernels by appending the type to the stem.
     pub(crate) fn holds(&self, symbol: &str, stem: &str) -> bool {
         [format!("{symbol}("), format!("{stem}_##")].iter().any(|text| self.source.contains(text))
     }
@@ -30,8 +29,9 @@ impl Image {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let model = gpu::find(&self.arch);
         let machine = model.map_or(0, |model| model.machine);
-        // 64 bits, little-endian, version 1. Then for AMD: amdgpu on HSA, a shared object, machine
-        // AMDGPU; for NVIDIA: CUDA, a program, machine CUDA. Last the architecture number.
+        // ELF identification: 64 bits, little-endian, version 1. Then the system, the file type and
+        // the machine: HSA, shared object and AMDGPU for AMD; CUDA, executable and CUDA for NVIDIA.
+        // The flags hold the architecture number.
         let (system, kind) = match model.map_or(Vendor::Amd, |model| model.vendor) {
             Vendor::Amd => ([0x40, 2], [3, 0, 224, 0, 1]),
             Vendor::Nvidia => ([0x33, 7], [2, 0, 190, 0, 1]),
@@ -52,11 +52,11 @@ impl Image {
         with_section(bytes)
     }
 
-    /// Reads the code object at `address`.
+    /// Reads the code object at `address`; `None` if this compiler did not create it.
     ///
     /// # Safety
-    /// If the data begins like a code object of the fake GPU's compiler, all bytes that the
-    /// compiler returned must be readable; otherwise at least as many as its headers have.
+    /// `address` must be null, or point to at least as many bytes as the headers have. If these are
+    /// the headers of this compiler, all bytes of the code object must be readable.
     pub(crate) unsafe fn read(address: *const u8) -> Option<Self> {
         if address.is_null() {
             return None;
@@ -103,14 +103,14 @@ mod tests {
         // The section table is last and has one entry.
         assert_eq!(usize::from(bytes[0x28]) + 256 * usize::from(bytes[0x29]) + 64, bytes.len());
         assert_eq!(bytes[0x3a..0x3e], [64, 0, 1, 0]);
-        // SAFETY: these are all the encoded bytes.
+        // SAFETY: the pointer is to a complete code object, which lives until the end of the test.
         assert_eq!(unsafe { Image::read(bytes.as_ptr()) }, Some(image.clone()));
         assert!(image.holds("rsb_add_f32", "rsb_add") && image.holds("rsb_copy", "rsb_copy"));
         assert!(!image.holds("rsb_sub_f32", "rsb_sub"));
         let bytes = Image { arch: "sm_90".into(), ..image }.encode();
         assert_eq!((bytes[18], bytes[48]), (190, 90));
         let other = [0; 200];
-        // SAFETY: it does not begin like a code object, and is longer than the headers.
+        // SAFETY: the array is longer than the headers and does not begin with them.
         assert_eq!(unsafe { Image::read(other.as_ptr()) }, None);
     }
 }

@@ -1,9 +1,8 @@
-//! Counterparts of all kernels, reimplemented in plain Rust: one row for each stem, found by the
-//! symbol's name.
+//! Host implementations of all GPU kernels, one table row per symbol without data type.
 //!
-//! To add a kernel, write a function that takes its parameters from the launch in the order of
-//! rsb-gpu's kernel catalog, computes, and returns the amount of work; and add a row to the `TWINS`
-//! of its file.
+//! To add a kernel, write a function that reads its parameters from the launch in the order of
+//! rsb-gpu's kernel catalog, computes, and returns the amount of work. Then add a row to `TWINS` in
+//! the same file.
 
 mod attention;
 mod convolution;
@@ -39,7 +38,7 @@ const fn twin(
     FakeKernel { stem, parameters, run }
 }
 
-/// Returns all counterparts.
+/// Returns all kernels.
 pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     let files = [
         memory::TWINS,
@@ -55,8 +54,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     files.into_iter().flatten()
 }
 
-/// Returns the counterpart of a symbol such as `rsb_triad_f32`, and its data type; f32 if the
-/// symbol has none.
+/// Returns the kernel and the data type of a symbol such as `rsb_triad_f32`; the type is f32 if the
+/// symbol contains none.
 pub(crate) fn find(symbol: &str) -> Option<(&'static FakeKernel, Dtype)> {
     all().find_map(|twin| {
         let rest = symbol.strip_prefix(twin.stem)?;

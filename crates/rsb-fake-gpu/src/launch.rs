@@ -1,5 +1,5 @@
-//! One launch of a kernel. Arguments are checked on access: memory outside the GPU is an error, as
-//! on a real GPU.
+//! A kernel launch. Memory is checked when a kernel accesses a parameter; accesses to memory that
+//! the GPU cannot reach fail, as on a real GPU.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -7,7 +7,8 @@ use rsb_model::architecture::Engine;
 use crate::element::Element;
 use crate::heap::{Heap, Home};
 
-/// Work done by a kernel, for the clock. The launch itself counts the bytes.
+/// Amount of work of a kernel, from which its duration is computed. Traffic is counted separately,
+/// by the launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Work {
     /// Arithmetic operations.
@@ -16,9 +17,9 @@ pub(crate) struct Work {
     pub(crate) engine: Engine,
     /// Type of the operations.
     pub(crate) dtype: Dtype,
-    /// Reads that depend on one another.
+    /// Number of reads that each depend on the previous one.
     pub(crate) dependent_reads: u64,
-    /// Bytes spanned by those reads.
+    /// Size of the memory that these reads access, in bytes.
     pub(crate) reach: u64,
 }
 
@@ -79,14 +80,13 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Returns its first address, and the first after it.
+    /// Returns the start address and the end address.
     pub(crate) fn range(&self) -> (usize, usize) {
         self.range
     }
 }
 
-/// A launch in progress. `'m` is the lifetime of the GPU's memory, which stays while the kernel
-/// runs.
+/// A launch in progress. Blocks are not freed during `'m`.
 pub(crate) struct Launch<'m> {
     heap: &'m Heap,
     gpu: usize,
@@ -131,9 +131,9 @@ impl<'m> Launch<'m> {
         count: usize,
     ) -> Result<&'m [T], KernelError> {
         let address = self.stretch::<T>(index, count, Use::Read)?;
-        // SAFETY: `stretch` has checked that the elements are in a block of the GPU, are aligned,
-        // and overlap nothing that this launch writes; any bytes are a value of an `Element`; the
-        // heap keeps the block for 'm.
+        // SAFETY: `stretch` has checked that the elements are aligned, are in a block of the GPU,
+        // and overlap nothing that this launch writes. Any bytes are a valid `Element`, and the
+        // heap is borrowed for `'m`, so the block is not freed.
         Ok(unsafe { std::slice::from_raw_parts(address as *const T, count) })
     }
 
@@ -156,7 +156,8 @@ impl<'m> Launch<'m> {
         self.writable(index, count, Use::Both)
     }
 
-    /// Returns the block from parameter `index` to its end, for scattered reads.
+    /// Returns the memory from the address in parameter `index` to the end of its block, for reads
+    /// at offsets that only the kernel knows. These reads do not count as traffic.
     pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], KernelError> {
         let address = self.size(index);
         let left =
@@ -175,8 +176,8 @@ impl<'m> Launch<'m> {
         how: Use,
     ) -> Result<&'m mut [T], KernelError> {
         let address = self.stretch::<T>(index, count, how)?;
-        // SAFETY: as in `input`; the elements are not aliased: they overlap nothing else of this
-        // launch, and the state of the fake GPU is locked while a kernel runs.
+        // SAFETY: as in `input`; `stretch` has also checked that the elements overlap nothing else
+        // that this launch uses, and the fake GPU is locked while a kernel runs.
         Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut T, count) })
     }
 
@@ -206,7 +207,7 @@ impl<'m> Launch<'m> {
         });
         if is_shared {
             return Err(KernelError(format!(
-                "parameter {index} overlaps another, and one of them is written"
+                "parameter {index} overlaps another parameter, and one of them is written"
             )));
         }
         let traffic = bytes as u64 * if how == Use::Both { 2 } else { 1 };
@@ -221,7 +222,7 @@ impl<'m> Launch<'m> {
     }
 }
 
-/// Use of a parameter's memory.
+/// Access to a parameter's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

@@ -1,5 +1,4 @@
-//! Implementation of the interfaces' calls, shared by HIP and CUDA. The functions in `api` only
-//! translate arguments and statuses.
+//! Operations shared by HIP and CUDA. The functions in `api` only translate arguments and statuses.
 
 mod compiler;
 mod device;

@@ -1,24 +1,24 @@
-//! Configuration of the fake GPU by environment variables, and the faults to inject.
+//! Configuration of the fake GPU by environment variables, including the faults to inject.
 //!
-//! An invalid value is not ignored: initialization fails with a message that names it. The
-//! variables do not begin with `RSB_`, since the program reserves that prefix and checks its
-//! variables.
+//! If a value is invalid, initialization fails with a message that names the variable. The names do
+//! not begin with `RSB_`, since the program reserves that prefix for variables that it validates.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// An injected fault. Kernels are named by a prefix of their symbol; library products are
-/// `rocblas_gemm`, `cublas_gemm`, `hipblaslt_gemm` and `cublaslt_gemm`.
+/// An injected fault. KERNEL is a prefix of a kernel's symbol, or of the name of a library product:
+/// `rocblas_gemm`, `cublas_gemm`, `hipblaslt_gemm` or `cublaslt_gemm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all later ones fail.
+    /// `oom:N`: the N-th allocation of device memory in a process, counted from 1, and all later
+    /// ones fail.
     OutOfMemory(u64),
     /// `launch:KERNEL`: the kernel fails; the next wait and all later calls return the error.
     Launch(String),
     /// `lost:KERNEL`: like `launch`, but the GPU is lost.
     Lost(String),
-    /// `vanish:KERNEL@FILE`: like `lost`, and creates the file. While it exists, there is no GPU.
+    /// `vanish:KERNEL@FILE`: like `lost`, and creates FILE. While FILE exists, no GPU is found.
     Vanish(String, PathBuf),
     /// `hang:KERNEL`: the wait for the kernel never returns.
     Hang(String),
@@ -30,18 +30,18 @@ pub(crate) enum Fault {
     Wrong(String),
     /// `nan:KERNEL`: the result is NaN.
     Nan(String),
-    /// `nccl:N`: RCCL or NCCL refuses the N-th collective call in a process, from 1.
+    /// `nccl:N`: the N-th collective call (RCCL or NCCL) in a process, counted from 1, fails.
     Collective(u64),
     /// `heuristic:none`: hipBLASLt and cuBLASLt return no algorithm.
     NoAlgorithm,
-    /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
+    /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`: events report wrong times.
     Clock(ClockFault),
     /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or
-    /// `abort:hipblaslt` (or `cublaslt`): that call aborts the process.
+    /// `abort:hipblaslt` (or `cublaslt`): the call listed in [`Place`] aborts the process.
     Abort(Place),
 }
 
-/// Fault of a clock.
+/// Fault in the times that events report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClockFault {
     /// Reports a millionth of the time.
@@ -54,7 +54,7 @@ pub(crate) enum ClockFault {
     Stopped,
 }
 
-/// Call at which the process can be aborted.
+/// Library call that can abort the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// `hipInit` and `cuInit`.
@@ -70,17 +70,17 @@ pub(crate) enum Place {
 /// Complete configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FakeConfig {
-    /// `FAKE_GPU_DEVICES`: number of GPUs, 1 if not set.
+    /// `FAKE_GPU_DEVICES`: number of GPUs; 1 by default.
     pub(crate) gpus: usize,
-    /// `FAKE_GPU_ARCH`: architecture with HIP, `gfx90a` if not set.
+    /// `FAKE_GPU_ARCH`: architecture of the HIP GPUs; `gfx90a` by default.
     pub(crate) arch: String,
-    /// `FAKE_GPU_SM`: architecture with CUDA, `sm_90` if not set.
+    /// `FAKE_GPU_SM`: architecture of the CUDA GPUs; `sm_90` by default.
     pub(crate) sm: String,
-    /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of its memory if not set.
+    /// `FAKE_GPU_FREE_MB`: free memory of each GPU in MB (10⁶ bytes); by default the whole memory.
     pub(crate) free_bytes: Option<u64>,
-    /// `FAKE_GPU_CALLS`: a file to which each call on a stream appends a line, in order, such as
-    /// `launch rsb_copy`. Others are `copy`, `fill`, `graph`, `record`, `synchronize`, and for
-    /// collectives `group start` and `group end`.
+    /// `FAKE_GPU_CALLS`: file to which each stream call appends a line, in order. Examples of lines
+    /// are `launch rsb_copy`, `copy`, `fill`, `graph`, `record` and `synchronize`, and `group
+    /// start` and `group end` for collectives.
     pub(crate) calls: Option<PathBuf>,
     /// `FAKE_GPU_FAULT`: faults, separated by commas.
     pub(crate) faults: Vec<Fault>,
@@ -110,7 +110,7 @@ impl FakeConfig {
         })
     }
 
-    /// Appends a line to the file of calls, if one is configured.
+    /// Appends a line to the file `FAKE_GPU_CALLS`, if it is configured.
     pub(crate) fn note(&self, call: &str) {
         let Some(path) = &self.calls else { return };
         match File::options().create(true).append(true).open(path) {
@@ -121,12 +121,12 @@ impl FakeConfig {
         }
     }
 
-    /// Returns whether the process is to be aborted at `place`.
+    /// Returns whether an injected fault aborts the process at `place`.
     pub(crate) fn aborts(&self, place: Place) -> bool {
         self.faults.contains(&Fault::Abort(place))
     }
 
-    /// Returns the kernel whose fault makes `source` fail to compile.
+    /// Returns the kernel in `source` that an injected fault keeps from compiling.
     pub(crate) fn uncompilable(&self, source: &str) -> Option<&str> {
         self.faults.iter().find_map(|fault| match fault {
             Fault::Compile(kernel) if source.contains(kernel.as_str()) => Some(kernel.as_str()),
@@ -134,20 +134,20 @@ impl FakeConfig {
         })
     }
 
-    /// Returns the fault of the clock.
+    /// Returns the injected clock fault.
     pub(crate) fn lie(&self) -> Option<ClockFault> {
         self.faults
             .iter()
             .find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 
-    /// Returns whether the file exists that marks the GPUs as vanished.
+    /// Returns whether an injected fault has removed the GPUs, that is, whether its file exists.
     pub(crate) fn has_vanished(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
     }
 }
 
-/// Maximum number of GPUs: more than any machine has.
+/// Maximum number of GPUs.
 const MOST_GPUS: u64 = 64;
 
 fn fault(text: &str) -> Result<Fault, String> {
@@ -187,7 +187,7 @@ fn no_fault_error(text: &str) -> String {
     format!("FAKE_GPU_FAULT: unknown fault `{text}`")
 }
 
-/// Returns the number in a variable, if it is set.
+/// Returns the number in an environment variable; `None` if the variable is not set.
 fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<u64>, String> {
     let Some(text) = variable(name) else { return Ok(None) };
     match text.parse() {

@@ -1,11 +1,12 @@
-//! Matrix products, for this program's kernels and for the vendors' libraries. Integer products are
-//! exact; f64 is computed in f64, all other types in f32, by the crate `gemm`.
+//! Matrix products, for the program's kernels and for vendor libraries. Products of integers
+//! accumulate in i32, products of f64 in f64, and all others in f32. Floating-point products use
+//! the crate `gemm`.
 
 pub(crate) mod library;
 
 use crate::element::Element;
 
-/// Shape of a product: C is m by n, the sums have k terms.
+/// Shape of a product: C is m × n, and each element is a sum of k terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) m: usize,
@@ -31,13 +32,14 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<'a, T: Element> Matrix<'a, T> {
-    /// Creates a `rows` by `columns` row-major matrix, or one stored as its transpose.
+    /// Creates a row-major matrix of `rows` × `columns`, or its transpose.
     pub(crate) fn row_major(data: &'a [T], rows: usize, columns: usize, transposed: bool) -> Self {
         let leading = if transposed { rows } else { columns };
         Self::with_leading(data, rows, columns, leading, transposed)
     }
 
-    /// Like [`Matrix::row_major`], with `leading` elements from one line in memory to the next.
+    /// Like [`Matrix::row_major`], with `leading` elements between the starts of consecutive lines
+    /// in memory.
     pub(crate) fn with_leading(
         data: &'a [T],
         rows: usize,
@@ -81,7 +83,7 @@ pub(crate) fn multiply<A: Element, C: Element>(
     store(c, &sums, scale);
 }
 
-/// Multiplies like [`multiply`], in 32-bit integers.
+/// Like [`multiply`], but accumulates in 32-bit integers.
 pub(crate) fn multiply_whole<A: Element, C: Element>(
     shape: Shape,
     a: Matrix<'_, A>,
@@ -109,15 +111,15 @@ fn store<C: Element>(c: &mut [C], sums: &[f64], scale: Scale) {
     }
 }
 
-/// Multiplies row-major matrices without gaps.
+/// Multiplies contiguous row-major matrices.
 fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W]) -> Vec<W> {
     let Shape { m, n, k } = shape;
     let mut c = vec![W::default(); m * n];
     if a.len() < m * k || b.len() < k * n {
         return c;
     }
-    // SAFETY: A is m by k, B is k by n and C m by n, all row-major, as checked and allocated above.
-    // C is not read.
+    // SAFETY: A has at least m × k elements and B at least k × n, as checked above; C was allocated
+    // with m × n. All are row-major, and C is not read.
     unsafe {
         gemm::gemm(
             m,
@@ -144,8 +146,8 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
     c
 }
 
-/// Converts a distance between rows; no matrix in memory has more elements than the largest
-/// `isize`.
+/// Converts a row stride to `isize`. Slices have at most `isize::MAX` bytes, so this never
+/// saturates.
 fn to_stride(size: usize) -> isize {
     isize::try_from(size).unwrap_or(isize::MAX)
 }

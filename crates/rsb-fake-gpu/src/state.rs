@@ -1,5 +1,5 @@
-//! State of a process's GPUs, behind one lock: the calls of the interface are short, and a kernel
-//! runs during its launch call.
+//! State of the GPUs in this process, behind a single lock. This suffices, since calls are short
+//! and a kernel runs inside its launch call.
 
 mod context;
 mod task;
@@ -23,17 +23,17 @@ pub(crate) use task::Task;
 /// An emulated GPU.
 #[derive(Debug)]
 pub(crate) struct Gpu {
-    /// Status that every call returns after a failure.
+    /// Error status that every call returns once the GPU has failed.
     pub(crate) broken: Option<Status>,
-    /// Status that the next wait will return.
+    /// Error status that the next wait returns.
     pub(crate) breaking: Option<Status>,
-    /// Whether waits never return.
+    /// Whether waits hang.
     pub(crate) hanging: bool,
-    /// Blocks in the second-level cache and their bytes, most recently used first.
+    /// Blocks in the second-level cache with their sizes in bytes, most recently used first.
     pub(crate) cached: Vec<(u64, u64)>,
-    /// GPUs whose memory it may access.
+    /// GPUs whose memory this GPU may access.
     pub(crate) peers: BTreeSet<usize>,
-    /// Its primary context.
+    /// Primary context.
     pub(crate) primary: Primary,
     /// Default stream.
     pub(crate) stream: Stream,
@@ -44,9 +44,9 @@ pub(crate) struct Gpu {
 pub(crate) struct Stream {
     /// Its GPU.
     pub(crate) gpu: usize,
-    /// End time of its last work.
+    /// Virtual time at which the last work ends.
     pub(crate) busy_until: f64,
-    /// Captured work, during a capture.
+    /// Captured work; `None` if no capture is active.
     pub(crate) captured: Option<Vec<Task>>,
 }
 
@@ -60,9 +60,9 @@ impl Stream {
 /// An event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
-    /// GPU in whose streams it can be recorded.
+    /// GPU of the streams in which the event can be recorded.
     pub(crate) gpu: usize,
-    /// Time of the event, once recorded.
+    /// Virtual time of the event; `None` before it is recorded.
     pub(crate) at: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Function {
     pub(crate) symbol: std::sync::Arc<str>,
 }
 
-/// A source during compilation.
+/// A program of the runtime compiler.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) source: String,
@@ -93,7 +93,7 @@ pub(crate) struct Program {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blas {
     pub(crate) gpu: usize,
-    /// Handle of its stream; 0 for the default stream.
+    /// Handle of the stream for products; 0 for the default stream.
     pub(crate) stream: usize,
     /// Whether alpha and beta are in GPU memory.
     pub(crate) scalars_on_gpu: bool,
@@ -101,7 +101,7 @@ pub(crate) struct Blas {
     pub(crate) is_xf32: bool,
 }
 
-/// An object described by a caller of a product library.
+/// An object of hipBLASLt or cuBLASLt other than a handle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LtObject {
     Description(Description),
@@ -109,7 +109,7 @@ pub(crate) enum LtObject {
     Preference,
 }
 
-/// A description of a product.
+/// A product description.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Description {
     pub(crate) compute: c_int,
@@ -119,7 +119,7 @@ pub(crate) struct Description {
     pub(crate) is_fast: bool,
 }
 
-/// A description of a matrix as stored.
+/// A matrix layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) dtype: c_int,
@@ -129,7 +129,7 @@ pub(crate) struct Layout {
     pub(crate) stride: i64,
 }
 
-/// Handles of one kind. A number that was never issued, or was destroyed, is not a valid handle.
+/// Table of handles of one kind. Handles that were never created, or were destroyed, are rejected.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     known: std::collections::BTreeMap<usize, T>,
@@ -137,7 +137,7 @@ pub(crate) struct Handles<T> {
 }
 
 impl<T> Handles<T> {
-    /// Creates an empty table. Kinds with different numbers reject one another's handles.
+    /// Creates an empty table. Tables with different `kind` numbers never share handles.
     const fn of_kind(kind: usize) -> Self {
         Self { known: std::collections::BTreeMap::new(), next: (kind << 24) + 16 }
     }
@@ -165,7 +165,7 @@ impl<T> Handles<T> {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) orders: Result<FakeConfig, String>,
-    /// Model of the GPUs in the interface used by the last call.
+    /// GPU model of the interface that the current call uses.
     pub(crate) model: &'static Model,
     models: [&'static Model; 2],
     /// Whether CUDA was initialized. HIP needs no initialization call.
@@ -173,7 +173,7 @@ pub(crate) struct State {
     pub(crate) gpus: Vec<Gpu>,
     pub(crate) heap: Heap,
     pub(crate) clock: Clock,
-    /// Number of requested allocations of device memory.
+    /// Number of device memory allocations requested in this process.
     pub(crate) allocations: u64,
     pub(crate) streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
@@ -184,21 +184,21 @@ pub(crate) struct State {
     pub(crate) programs: Handles<Program>,
     pub(crate) blas: Handles<Blas>,
     pub(crate) lt: Handles<LtObject>,
-    /// Contexts, each with its GPU.
+    /// Contexts; each value is the index of a GPU.
     pub(crate) contexts: Handles<usize>,
     pub(crate) memos: Memos,
 }
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(FakeConfig::here())));
 
-/// Returns the interface through which this process uses the GPUs: CUDA if it was initialized,
-/// otherwise HIP, which needs no initialization.
+/// Returns the interface that this process uses: CUDA after `cuInit`, otherwise HIP, which works
+/// without initialization.
 pub(crate) fn here() -> Vendor {
     let is_cuda = STATE.lock().unwrap_or_else(PoisonError::into_inner).cuda_is_ready;
     if is_cuda { Vendor::Nvidia } else { Vendor::Amd }
 }
 
-/// Accesses the state through the interface of `vendor`.
+/// Locks the state and passes it to `call`, with the GPU model of `vendor`.
 pub(crate) fn with<T>(vendor: Vendor, call: impl FnOnce(&mut State) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     state.model = match vendor {
@@ -255,19 +255,19 @@ impl State {
         }
     }
 
-    /// Appends a call to the file of calls.
+    /// Appends a line to the file `FAKE_GPU_CALLS`, if it is configured.
     pub(crate) fn note(&self, call: &str) {
         if let Ok(orders) = &self.orders {
             orders.note(call);
         }
     }
 
-    /// Returns GPU `index`, in any state.
+    /// Returns GPU `index`, even if it has failed.
     pub(crate) fn gpu(&mut self, index: usize) -> Result<&mut Gpu, Status> {
         self.gpus.get_mut(index).ok_or(status::INVALID_DEVICE)
     }
 
-    /// Returns GPU `index`, or its error status after a failure.
+    /// Returns GPU `index`. Fails with the GPU's error status if it has failed.
     pub(crate) fn sound(&mut self, index: usize) -> Result<&mut Gpu, Status> {
         let gpu = self.gpu(index)?;
         match gpu.broken {
@@ -281,7 +281,7 @@ impl State {
         if handle == 0 { Ok(&mut self.gpu(current())?.stream) } else { self.streams.get(handle) }
     }
 
-    /// Returns the free bytes on `gpu`.
+    /// Returns the free memory of `gpu` in bytes.
     pub(crate) fn free_bytes(&self, gpu: usize) -> u64 {
         let ordered = self.orders.as_ref().ok().and_then(|orders| orders.free_bytes);
         ordered
@@ -290,7 +290,7 @@ impl State {
             .saturating_sub(self.heap.used_bytes(gpu))
     }
 
-    /// Waits for a stream. Never returns if its GPU hangs.
+    /// Waits for the work of a stream. Hangs if an injected fault makes the GPU hang.
     pub(crate) fn wait(&mut self, handle: usize) -> Result<(), Status> {
         self.note("synchronize");
         let stream = self.stream(handle)?;

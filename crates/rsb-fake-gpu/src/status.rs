@@ -1,5 +1,5 @@
-//! Statuses used by the state. HIP took its numbers from the CUDA driver: the same number has the
-//! same meaning in both, and tests compare each with the tables of both interfaces.
+//! Statuses used by `state`. Both interfaces use the same numbers with the same meaning, since HIP
+//! adopted those of the CUDA driver; tests compare them.
 
 pub(crate) use hip_runtime_sys::error::*;
 pub(crate) use hip_runtime_sys::hipError_t as Status;
@@ -15,7 +15,7 @@ pub(crate) const CAPTURE_UNSUPPORTED: Status = 900;
 /// The stream is not being captured.
 pub(crate) const CAPTURE_ILLEGAL: Status = 901;
 
-/// Returns the text of a status, if it is the same in both interfaces.
+/// Returns the description of a status. HIP and CUDA use the same texts for those listed here.
 pub(crate) fn text(status: Status) -> &'static std::ffi::CStr {
     match status {
         SUCCESS => c"no error",

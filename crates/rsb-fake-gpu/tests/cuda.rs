@@ -1,5 +1,5 @@
-//! The CUDA side of the fake GPU, through the function tables with which the program loads the real
-//! libraries: valid calls work, and calls that the real driver refuses are refused.
+//! Tests the CUDA interface of the fake GPU through the function tables that the program also uses
+//! for the real libraries: valid calls succeed, and calls that the real driver rejects fail.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -11,8 +11,8 @@ use cuda_sys::{
     status,
 };
 
-/// `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and `_CONTEXT_IS_DESTROYED`, which the program
-/// never uses.
+/// Statuses that the program never uses: `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and
+/// `_CONTEXT_IS_DESTROYED`.
 const INVALID_CONTEXT: c_int = 201;
 const INVALID_HANDLE: c_int = 400;
 const CONTEXT_IS_DESTROYED: c_int = 709;
@@ -30,7 +30,8 @@ macro_rules! call {
     ($library:expr, $name:ident($($argument:expr),* $(,)?)) => { unsafe { $library.$name.unwrap()($($argument),*) } };
 }
 
-/// Calls a function that writes its result to its first argument, and must succeed.
+/// Calls a function that writes a result to its first argument, checks that it succeeds, and
+/// returns the result.
 macro_rules! get {
     ($library:expr, $name:ident($start:expr $(, $argument:expr)*)) => {{
         let mut got = $start;
@@ -49,8 +50,8 @@ fn started() -> Cuda {
     cuda
 }
 
-/// Returns a code object for `arch` with kernels that the fake GPU supports; a real compiler would
-/// accept the source too.
+/// Compiles a source with one kernel for `arch`. Returns the code object, or the compiler's log. A
+/// real compiler would accept the source too.
 fn compiled(arch: &str) -> Result<Vec<u8>, String> {
     let nvrtc = Nvrtc::load_from(&places()).unwrap();
     let source =
@@ -85,7 +86,7 @@ fn every_function_that_the_program_uses_is_there() {
 
 #[test]
 fn nothing_goes_before_cu_init_nor_without_a_context() {
-    // A copy of the library has a separate driver, which no other test in this process has
+    // A copy of the library has a separate state, which no other test in this process has
     // initialized.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("libcuda.so.1");

@@ -1,4 +1,5 @@
-//! The fake GPU through the function tables with which the program loads the real libraries.
+//! Tests the HIP interface of the fake GPU through the function tables that the program also uses
+//! for the real libraries.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::c_void;

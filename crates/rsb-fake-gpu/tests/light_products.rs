@@ -1,5 +1,6 @@
-//! Products of hipBLASLt and cuBLASLt, through the program's devices and compared with its
-//! reference: every type, epilogue and layout, without a separate process for each.
+//! Products of hipBLASLt and cuBLASLt through the program's device backends, compared with its
+//! reference: every type, epilogue and layout. All run in this process, which is faster than a
+//! process per product.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use rsb_device::device::{AlgorithmChoice, Backend};
@@ -9,7 +10,7 @@ use rsb_gpu::cuda::CudaBackend;
 use rsb_gpu::hip::HipBackend;
 use rsb_model::Dtype;
 
-/// Runs `gemm` once and verifies it. Returns the error and the algorithm.
+/// Runs `gemm` once and verifies the result. Returns its error and the chosen algorithm.
 fn product(
     device: &dyn Device,
     gemm: Gemm,
@@ -37,8 +38,8 @@ fn with_gaps(gemm: Gemm) -> Gemm {
     Gemm { ld_a, ld_b, ld_c, stride_a, stride_c, ..gemm }
 }
 
-/// Checks products of the library on `device`: each type, layout and epilogue, and those it must
-/// refuse.
+/// Checks that products of `provider` on `device` are correct for each type, layout and epilogue,
+/// and that unsupported ones are rejected.
 fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     let first = Some(AlgorithmChoice { index: 0, tried: 1 });
     for &dtype in dtypes {
@@ -91,7 +92,7 @@ fn products_with_what_follows_them_are_right() {
     let amd = HipBackend.open(0).unwrap();
     let types = [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8];
     check(&*amd, "hipblaslt", &types);
-    // xf32 is a mode of rocBLAS, which must not affect the products before and after.
+    // xf32 is a mode of the rocBLAS handle and must be reset for f32 products.
     for dtype in [Dtype::F32, Dtype::Tf32, Dtype::F32] {
         let gemm = Gemm { batch: 2, beta: 0.5, ..Gemm::new(dtype, 40, 24, 56) };
         for gemm in [gemm, with_gaps(gemm)] {

@@ -1,5 +1,5 @@
-//! Wrong results on the fake GPUs: no mutation of any operation is accepted, with native kernels or
-//! the vendors' libraries.
+//! Mutation tests on the fake GPUs: verification detects every wrong result, with native kernels
+//! and with vendor libraries.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use rsb_device::Device;

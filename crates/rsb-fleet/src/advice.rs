@@ -1,10 +1,10 @@
-//! What a person may do about a slow node. Nothing here is ever run.
+//! Suggested commands for slow nodes, to be run by a person. This program never runs them.
 
 use crate::submission::quote;
 use crate::verdict::{FleetReport, NodeState};
 
-/// Returns one command per slow node that takes it out of service, with the evidence. Classes of
-/// which too many nodes look slow have no slow node, and so no advice.
+/// Returns one command per slow node that takes it out of service, with the evidence. If too many
+/// nodes of a class look slow, none of them is called slow, so there is no command.
 pub fn drain_advice(report: &FleetReport) -> Vec<String> {
     let slow = report.nodes.iter().filter(|node| node.state == NodeState::Slow);
     slow.map(|node| {

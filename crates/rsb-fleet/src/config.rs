@@ -49,25 +49,25 @@ pub struct FleetConfig {
     pub attributes: BTreeMap<String, String>,
     /// Processes per case and node. Two are the minimum for an interval.
     pub processes: u32,
-    /// Nodes that measure at the same time, such as by power.
+    /// Maximum number of nodes that measure at the same time, for example to limit power.
     pub max_parallel: usize,
     /// Time between two submissions.
     pub stagger_seconds: u64,
     /// Time limit of a job.
     pub time_limit_minutes: u64,
-    /// A job that has not started by then is removed from the queue.
+    /// A job that has not started within this time is removed from the queue.
     pub deadline_minutes: u64,
     /// Time between two requests to the scheduler; sites ask for 60 or more.
     pub poll_seconds: u64,
     /// A running job without a new result for this long is shown as stale.
     pub silent_minutes: u64,
-    /// Nodes that were not measured for this long come first.
+    /// Nodes that were not measured within this time are measured first.
     pub stale_after_days: f64,
     /// Options of `sbatch`.
     pub slurm: SlurmSection,
-    /// What is measured on which hardware.
+    /// Suites, and the hardware classes on which they are measured.
     pub suite: Vec<SuiteSection>,
-    /// When a node is slow.
+    /// Rules by which a node is called slow.
     pub verdict: VerdictRule,
 }
 
@@ -93,7 +93,7 @@ impl Default for FleetConfig {
     }
 }
 
-/// `[slurm]`: options of `sbatch`, and of `sinfo` where it has them too.
+/// `[slurm]`: options of `sbatch`, and of `sinfo` if it has the same options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SlurmSection {
@@ -117,10 +117,10 @@ pub struct SlurmSection {
 pub struct SuiteSection {
     /// The suite.
     pub suite: Suite,
-    /// Benchmarks of it; all if empty.
+    /// Benchmarks of the suite to measure; all if empty.
     #[serde(default)]
     pub benchmarks: Vec<String>,
-    /// How thoroughly; the default of the suite if absent.
+    /// Profile; the default of the suite if absent.
     #[serde(default)]
     pub profile: Option<Profile>,
     /// Patterns on the names of hardware classes; every class if empty.
@@ -187,7 +187,7 @@ impl FleetConfig {
     }
 }
 
-/// Returns `shown` with the known name nearest to the unknown one of `message`, the message of a
+/// Returns `shown` with the known name nearest to the unknown name in `message`, the message of a
 /// TOML error: "unknown field `a`, expected one of `b`, `c`".
 fn with_suggestion(shown: &str, message: &str) -> String {
     let shown = shown.trim_end();

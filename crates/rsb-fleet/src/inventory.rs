@@ -1,15 +1,15 @@
-//! Nodes as the scheduler lists them, in hardware classes; missing GPUs and other software are
-//! found before anything is measured.
+//! Nodes as listed by the scheduler, grouped into hardware classes. Missing GPUs and differing
+//! software are found before anything is measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 /// Format of `sinfo -N -h -o FORMAT` that [`parse_sinfo`] reads: node, state, features, gres, CPUs.
-/// Texts of an own format are stable over versions of Slurm; its JSON is not.
+/// A custom text format is stable across versions of Slurm; its JSON output is not.
 pub const SINFO_FORMAT: &str = "%N|%T|%f|%G|%c";
 
-/// Output of a scheduler that does not have the requested format.
+/// Error for output of a scheduler that does not have the requested format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "line {line} of `{command}` is not `{expected}`: `{text}`; is another program of this \
@@ -32,9 +32,9 @@ pub struct SchedulerOutputError {
 pub enum Availability {
     /// Now.
     Idle,
-    /// After the jobs that it runs.
+    /// Not yet: it is running other jobs.
     Busy,
-    /// Not without an action of a person.
+    /// Not until a person fixes it.
     Unavailable,
 }
 
@@ -45,15 +45,15 @@ pub struct FleetNode {
     pub name: String,
     /// Whether it can take a job.
     pub availability: Availability,
-    /// State in the words of the scheduler.
+    /// State as printed by the scheduler.
     pub state: String,
     /// Features, labels or tags.
     pub features: BTreeSet<String>,
     /// GPU model of the gres.
     pub gpu_model: Option<String>,
-    /// GPUs that the scheduler claims.
+    /// Number of GPUs according to the scheduler.
     pub gpus: u32,
-    /// CPUs that the scheduler claims.
+    /// Number of CPUs according to the scheduler.
     pub cpus: u32,
     /// Versions of the software: driver, firmware, kernel.
     pub attributes: BTreeMap<String, String>,
@@ -80,8 +80,8 @@ impl FleetNode {
         }
     }
 
-    /// Returns the software versions, and the features that match a pattern of `patterns` under its
-    /// name, such as `rack`.
+    /// Returns the software versions, and the first feature that matches each of `patterns`, under
+    /// the name of the pattern, such as `rack`.
     pub fn all_attributes(&self, patterns: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut all = self.attributes.clone();
         for (name, pattern) in patterns {
@@ -131,11 +131,11 @@ pub struct StackDrift {
     pub outliers: BTreeMap<String, String>,
 }
 
-/// Parses the output of `sinfo -N -h -o` with [`SINFO_FORMAT`]. A node of several partitions is
-/// listed several times and returned once.
+/// Parses the output of `sinfo -N -h -o` with [`SINFO_FORMAT`]. A node that is listed once per
+/// partition is returned once.
 ///
 /// # Errors
-/// If a line has another form.
+/// If a line has another format.
 pub fn parse_sinfo(text: &str) -> Result<Vec<FleetNode>, SchedulerOutputError> {
     let mut nodes = BTreeMap::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -169,7 +169,7 @@ fn sinfo_node(line: &str) -> Option<FleetNode> {
     })
 }
 
-/// Returns whether `text` can be a node name: it becomes a file name and an argument.
+/// Returns whether `text` is safe as a node name, which is used as a file name and an argument.
 fn is_node_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     !text.is_empty()
@@ -286,7 +286,8 @@ fn split_by_fingerprint(hardware: &str, nodes: &[&FleetNode]) -> Vec<HardwareCla
     if known.len() < 2 {
         return vec![class_of(name, expected, nodes)];
     }
-    // Unlike nodes are never pooled, and a node that was not probed may be unlike.
+    // Nodes with different hardware are never pooled, and a node that was not probed may have
+    // different hardware.
     let mut split: BTreeMap<Option<&String>, Vec<&FleetNode>> = BTreeMap::new();
     for node in nodes {
         split.entry(node.fingerprint.as_ref()).or_default().push(node);
@@ -332,7 +333,7 @@ fn drift_of(key: &str, nodes: &[&FleetNode]) -> Option<StackDrift> {
     Some(StackDrift { key: key.to_owned(), majority: majority.clone(), outliers })
 }
 
-/// Returns the most frequent value; the largest of several.
+/// Returns the most frequent value; if several are equally frequent, the largest of them.
 fn most_common<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for value in values {
@@ -435,7 +436,11 @@ n3|mixed-|(null)|(null)|32
     fn fingerprints_split_a_class() {
         let mut nodes = parse_sinfo(SINFO).unwrap();
         nodes[0].fingerprint = Some("a".to_owned());
-        assert_eq!(hardware_classes(&nodes, &racks()).len(), 2, "one fingerprint splits nothing");
+        assert_eq!(
+            hardware_classes(&nodes, &racks()).len(),
+            2,
+            "a single fingerprint must not split the class"
+        );
         nodes[1].fingerprint = Some("b".to_owned());
         let classes = hardware_classes(&nodes, &racks());
         let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();

@@ -1,8 +1,8 @@
-//! The pure core of fleet campaigns: which node measures what, how a job is submitted, how far it
-//! is, and which nodes are slow.
+//! The pure core of fleet campaigns: which node measures which suites, how jobs are submitted, how
+//! far they are, and which nodes are slow.
 //!
-//! **Invariant:** no file, process, network or clock. Texts of the scheduler and of the nodes are
-//! arguments; argument vectors and scripts are results.
+//! **Invariant:** no file, process, network or clock. Output of the scheduler and of the nodes is
+//! passed in as text; argument vectors and scripts are returned.
 //!
 //! In the order of a campaign: [`FleetConfig::parse`], [`parse_sinfo`] and [`hardware_classes`],
 //! [`plan_campaign`], [`sbatch_command`] with [`job_script`], [`node_progress`], [`judge_fleet`],

@@ -1,4 +1,4 @@
-//! Which node measures what, in which order, and how long that takes.
+//! Plans which node measures which suites, in which order, and how long that takes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,7 +20,7 @@ pub struct PlanInput<'a> {
     pub days_since: &'a BTreeMap<String, f64>,
 }
 
-/// What one node measures.
+/// Task of one node: the suites that it measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeTask {
     /// Name of the node.
@@ -33,7 +33,8 @@ pub struct NodeTask {
     pub suites: Vec<SuiteSection>,
     /// Expected duration.
     pub minutes: u64,
-    /// Expected start after the start of the campaign, if every node is free.
+    /// Expected time from the start of the campaign to the start of this task, if every node is
+    /// free.
     pub starts_after_seconds: u64,
     /// Whether it can take a job now; busy nodes come last, because a waiting job delays the jobs
     /// after it.
@@ -49,7 +50,7 @@ pub struct NodeTask {
 pub struct SkippedNode {
     /// Name of the node.
     pub node: String,
-    /// Cause and remedy.
+    /// Reason, and how to fix it.
     pub reason: Reason,
 }
 
@@ -102,7 +103,7 @@ fn task_of(node: &FleetNode, class: &str, input: &PlanInput<'_>) -> Result<NodeT
     if node.availability == Availability::Unavailable {
         return Err(Reason::new(
             format!("node {}", node.name),
-            format!("the scheduler calls it `{}`", node.state),
+            format!("the scheduler reports its state as `{}`", node.state),
             "resume it, then plan again",
         ));
     }

@@ -1,5 +1,6 @@
-//! How far a node's job is, from its markers and the queue. Only a completion marker counts as
-//! success: a job that is absent from the queue may have been cancelled, or its node may have died.
+//! Progress of a node's job, derived from its markers and the queue. Only a completion marker
+//! counts as success: a job that is absent from the queue may have been cancelled, or its node may
+//! have died.
 
 use serde::Serialize;
 
@@ -21,10 +22,10 @@ const WAITING: &[&str] = &[
     "RESV_DEL_HOLD",
     "SUSPENDED",
 ];
-/// States of jobs that run. Every state in neither list is final: a list of final states that
-/// lacks one would wait without end.
+/// States of running jobs. States in neither list count as final: with a list of final states
+/// instead, an unlisted state would be waited for without end.
 const ACTIVE: &[&str] = &["RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"];
-/// Final states that say something about the node and nothing about the job.
+/// Final states that are caused by the node, not by the job.
 const NODE_LOST: &[&str] = &["NODE_FAIL", "BOOT_FAIL"];
 
 /// A line of `squeue`.
@@ -32,7 +33,7 @@ const NODE_LOST: &[&str] = &["NODE_FAIL", "BOOT_FAIL"];
 pub struct QueueLine {
     /// Job id.
     pub job: String,
-    /// State in the words of the scheduler, such as `PENDING`.
+    /// State as printed by the scheduler, such as `PENDING`.
     pub state: String,
     /// Node that runs it; empty before it starts.
     pub node: String,
@@ -40,7 +41,7 @@ pub struct QueueLine {
     pub reason: String,
 }
 
-/// What the queue says about a job.
+/// Status of a job according to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueAnswer<'a> {
     /// The scheduler did not answer.
@@ -51,8 +52,8 @@ pub enum QueueAnswer<'a> {
     Listed(&'a QueueLine),
 }
 
-/// What is known of a node's job. Ages are differences of times of the shared directory's server:
-/// the clock of a node may be off by an hour.
+/// Observed status of a node's job. Ages are differences between times of the shared directory's
+/// server, because the clock of a node may be off by an hour.
 #[derive(Debug, Clone, Copy)]
 pub struct JobObservation<'a> {
     /// Name of the campaign.
@@ -69,7 +70,7 @@ pub struct JobObservation<'a> {
     pub last_case: Option<&'a str>,
     /// Cases with a result.
     pub done: usize,
-    /// Cases in all; 0 if unknown.
+    /// Total number of cases; 0 if unknown.
     pub total: usize,
     /// Age of the submission.
     pub seconds_since_submit: u64,
@@ -96,7 +97,7 @@ pub enum NodeProgress {
         case: Option<String>,
         /// Cases with a result.
         done: usize,
-        /// Cases in all; 0 if unknown.
+        /// Total number of cases; 0 if unknown.
         total: usize,
         /// Expected time to the end.
         eta_seconds: Option<u64>,
@@ -113,7 +114,7 @@ pub enum NodeProgress {
         /// Cause.
         why: String,
     },
-    /// No new result for long, or results of a job that the queue no longer lists.
+    /// No new result for a long time, or results of a job that the queue no longer lists.
     Stale {
         /// Cause.
         why: String,
@@ -140,7 +141,7 @@ fn marker<'a>(text: Option<&'a str>, campaign: &str) -> Option<Marker<'a>> {
 /// Parses the output of `squeue -h -o` with [`SQUEUE_FORMAT`].
 ///
 /// # Errors
-/// If a line has another form.
+/// If a line has another format.
 pub fn parse_squeue(text: &str) -> Result<Vec<QueueLine>, SchedulerOutputError> {
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -228,8 +229,8 @@ fn absent_state(is_started: bool, seen: &JobObservation<'_>) -> NodeProgress {
             let why = "left the queue without a completion marker".to_owned();
             return NodeProgress::Failed { why };
         }
-        // A job whose daemon died goes on measuring.
-        let why = "left the queue, but its results are recent; wait before it is repeated";
+        // A job continues to measure even if Slurm's daemon on its node died.
+        let why = "left the queue, but its results are recent; wait before you repeat it";
         return NodeProgress::Stale { why: why.to_owned() };
     }
     if seen.seconds_since_submit < GRACE_SECONDS {

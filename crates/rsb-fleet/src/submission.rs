@@ -1,9 +1,9 @@
-//! What is handed to Slurm: the arguments of `sbatch`, and the script of a job.
+//! Input for Slurm: the arguments of `sbatch`, and the script of a job.
 //!
 //! A job writes two markers into its directory, `start.ATTEMPT` and `end.ATTEMPT`, lines of
 //! `key=value` that [`crate::progress`] reads, and the results of its steps to
-//! `results.ATTEMPT/NUMBER`. Each attempt has files of its own: the processes of a job that Slurm
-//! declared dead may still write.
+//! `results.ATTEMPT/NUMBER`. Each attempt has its own files, because the processes of a job that
+//! Slurm declared dead may still write.
 
 use std::fmt::Write as _;
 
@@ -37,13 +37,13 @@ pub struct FleetJob<'a> {
     pub node: &'a str,
     /// Directory of its markers and results.
     pub dir: &'a str,
-    /// What it measures.
+    /// Suites that it measures.
     pub steps: &'a [JobStep],
     /// Jobs of one lane run one after the other; there are `max_parallel` lanes.
     pub lane: usize,
-    /// Earliest start after the submission.
+    /// Minimum time from the submission to the start.
     pub wait_seconds: u64,
-    /// Expected start after the submission, if every node is free.
+    /// Expected time from the submission to the start, if every node is free.
     pub expected_seconds: u64,
     /// What `--version` of the program prints here; a node with another version refuses to measure.
     pub version: &'a str,
@@ -60,8 +60,8 @@ pub fn is_campaign_name(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Returns whether the environment variable `name` of the caller must be removed from the
-/// environment of Slurm's commands, which pass it on to the job.
+/// Returns whether the environment variable `name` of the caller must be hidden from Slurm's
+/// commands, which would pass it on to the job.
 pub fn is_caller_variable(name: &str) -> bool {
     CALLER_VARIABLES.iter().any(|prefix| name.starts_with(prefix))
 }
@@ -71,13 +71,14 @@ pub fn node_directory(results_dir: &str, campaign: &str, node: &str) -> String {
     format!("{}/{campaign}/nodes/{:02x}/{node}", results_dir.trim_end_matches('/'), spread(node))
 }
 
-/// Returns the directory of job number `turn` of the pairs of the node `suspect`.
+/// Returns the directory of job number `turn` among the pair jobs for the node `suspect`.
 pub fn pair_directory(results_dir: &str, campaign: &str, suspect: &str, turn: usize) -> String {
     let spread = spread(suspect);
     format!("{}/{campaign}/pairs/{spread:02x}/{suspect}/{turn}", results_dir.trim_end_matches('/'))
 }
 
-/// FNV-1a, stable across versions of Rust, as a directory name must be.
+/// Returns the FNV-1a hash of the text. It is stable across versions of Rust, as directory names
+/// require.
 fn spread(text: &str) -> u32 {
     let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, hash) & 0xff
@@ -129,13 +130,13 @@ pub fn sbatch_command(job: &FleetJob<'_>, script_path: &str) -> Vec<String> {
 /// Parses what `sbatch --parsable` prints, `ID` or `ID;CLUSTER`, and returns the id. `None` for
 /// anything else.
 pub fn parse_job_id(output: &str) -> Option<u64> {
-    // Plugins of a site may print lines of their own before it.
+    // Plugins of a site may print additional lines before the id.
     let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     line.split(';').next()?.parse().ok()
 }
 
-/// The part of a script that writes markers and runs the steps. A full or read-only directory is
-/// tried again for ten minutes.
+/// The part of a script that writes markers and runs the steps. If a directory is full or
+/// read-only, writing is retried for ten minutes.
 const FUNCTIONS: &str = r#"mark() {
     tries=0
     until mkdir -p "$dir" \
@@ -178,8 +179,9 @@ measure() {
 worst=0
 "#;
 
-/// Returns the POSIX shell script that a node runs. Exit codes of its own: 74 the results cannot be
-/// written, 75 another node runs it, 78 the program has another version, 143 it was stopped.
+/// Returns the POSIX shell script that a node runs. Its own exit codes: 74 if the results cannot be
+/// written, 75 if another node runs the job, 78 if the program has another version, 143 if the job
+/// was stopped.
 pub fn job_script(job: &FleetJob<'_>) -> String {
     let config = job.config;
     let program = quote(&config.program);

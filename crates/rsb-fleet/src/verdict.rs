@@ -27,27 +27,27 @@ pub use pairs::{Confirmation, JobPair, PairSide, confirm, pair_order};
 
 use class::{ClassMembers, KNOWN_SPREAD_FROM};
 
-/// `[verdict]`: when a node is slow.
+/// `[verdict]`: rules by which a node is called slow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VerdictRule {
     /// Smaller slowdowns, in percent of the time, never count.
     pub minimum_effect_percent: f64,
-    /// Share of false calls among all calls of a campaign, in the long run.
+    /// Expected share of false positives among all nodes that are called slow.
     pub false_discovery_rate: f64,
-    /// Probability of a false suspicion per healthy node.
+    /// Probability that a healthy node becomes a suspect.
     pub chance_per_node: f64,
-    /// Measured nodes that a class needs to be judged by itself.
+    /// Minimum number of measured nodes in a class for it to be judged without other references.
     pub min_nodes: usize,
-    /// If more of a class looks slow, the class is reported and none of its nodes.
+    /// If more than this share of a class looks slow, the class is reported instead of its nodes.
     pub breaker_percent: f64,
-    /// Whether a suspect is slow only after pairs with a node that passed.
+    /// Whether a suspect must be confirmed by pairs with a passing node before it is called slow.
     pub confirm: bool,
     /// Time to wait before the pairs: transient slowness lasts 10 to 24 minutes.
     pub confirm_after_minutes: u64,
     /// Rounds of pairs, A B B A: four jobs each.
     pub confirm_rounds: usize,
-    /// Nodes that are known to be good, for classes that are too small.
+    /// Nodes that are known to be good, as a reference for classes that are too small.
     pub reference_nodes: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub enum NodeState {
     Ok,
     /// Judged, and slower than its class.
     Slow,
-    /// Measured, but the measurements do not decide.
+    /// Measured, but inconclusive.
     Undecided,
     /// Nothing was measured.
     NotMeasured,
@@ -121,7 +121,7 @@ pub struct MetricValues {
     pub processes: Vec<f64>,
 }
 
-/// Why a node has no verdict of its speed.
+/// Why the speed of a node is not judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeTrouble {
     /// `NotMeasured`, `Failed` or `Error`.
@@ -141,7 +141,7 @@ pub struct MeasuredNode {
     pub attributes: BTreeMap<String, String>,
     /// Values by metric: case id and name.
     pub values: BTreeMap<String, MetricValues>,
-    /// Why it is not judged.
+    /// Why the node is not judged.
     pub trouble: Option<NodeTrouble>,
 }
 
@@ -167,13 +167,13 @@ pub struct MetricDeviation {
     pub interval_percent: [f64; 2],
     /// Standard deviation of the other nodes in percent; 0 against a reference node.
     pub spread_percent: f64,
-    /// Nodes that it was compared with.
+    /// Number of nodes that it was compared with.
     pub peers: usize,
-    /// Probability that a healthy node deviates as much.
+    /// Probability that a healthy node deviates at least as much.
     pub chance: f64,
     /// `Slow` if it is part of the evidence, `Ok`, or `Undecided`.
     pub state: NodeState,
-    /// The probability that is tested: 1 without a clear effect.
+    /// Probability used in the test; 1 if the effect is not clear.
     #[serde(skip)]
     tested: f64,
 }
@@ -198,13 +198,13 @@ pub struct NodeReport {
 pub struct ClassReport {
     /// Name.
     pub name: String,
-    /// Nodes, measured or not.
+    /// Number of nodes, measured or not.
     pub nodes: usize,
-    /// Judged nodes: the denominator of the breaker.
+    /// Number of judged nodes, the base of `breaker_percent`.
     pub judged: usize,
-    /// Nodes that look slow.
+    /// Number of nodes that look slow.
     pub suspects: usize,
-    /// Whether so many look slow that none is called.
+    /// Whether so many nodes look slow that none is called slow.
     pub is_breaker_open: bool,
 }
 
@@ -250,7 +250,7 @@ impl FleetReport {
     }
 }
 
-/// What is known of a node while it is judged.
+/// Intermediate results for a node while it is judged.
 #[derive(Default)]
 struct Draft {
     deviations: Vec<MetricDeviation>,
@@ -262,8 +262,8 @@ struct Draft {
 }
 
 impl Draft {
-    /// Returns whether the node counts for the breaker: a group of slow nodes widens the spread that
-    /// each is tested with, and then none is suspect.
+    /// Returns whether the node counts toward `breaker_percent`, even if it is no suspect: a group
+    /// of slow nodes widens the spread with which each is compared, and could hide all of them.
     fn looks_slow(&self) -> bool {
         let is_beyond = |one: &MetricDeviation| {
             one.tested < 1.0 && one.state != NodeState::Ok && one.peers >= KNOWN_SPREAD_FROM
@@ -353,7 +353,8 @@ fn summarize(nodes: &[MeasuredNode], drafts: &[Draft], rule: &VerdictRule) -> Ve
     let mut classes: Vec<ClassReport> = classes.into_values().collect();
     for class in &mut classes {
         let limit = rule.breaker_percent / 100.0 * class.judged as f64;
-        // In a class of one to four nodes, one is always more than a fifth.
+        // In a class of one to four nodes, a single node is always more than a fifth, so require at
+        // least two.
         class.is_breaker_open = class.suspects > 1 && class.suspects as f64 > limit;
     }
     classes
@@ -395,7 +396,9 @@ fn conclude(
         (NodeState::Undecided, format!("not decided: {}", open.describe()))
     } else if let Some(metric) = draft.missing.first() {
         let count = draft.missing.len();
-        let reason = format!("{metric} is missing, unlike in its class ({count} such metrics)");
+        let reason = format!(
+            "{metric} is missing, but most nodes of its class have it ({count} such metrics)"
+        );
         (NodeState::Undecided, reason)
     } else {
         (NodeState::Ok, format!("largest deviation: {worst}"))
@@ -412,10 +415,10 @@ fn after_pairs(
 ) -> (NodeState, String) {
     match confirmation {
         Some(Confirmation::Refuted { .. }) => {
-            (NodeState::Ok, format!("passed its pairs; before, {worst}"))
+            (NodeState::Ok, format!("passed its pairs; before them, {worst}"))
         }
         Some(Confirmation::Open { .. }) => {
-            (NodeState::Undecided, format!("its pairs do not decide; {worst}"))
+            (NodeState::Undecided, format!("its pairs are inconclusive; {worst}"))
         }
         None if rule.confirm => {
             (NodeState::Undecided, format!("suspect, not confirmed by pairs yet; {worst}"))
@@ -428,7 +431,8 @@ fn after_pairs(
     }
 }
 
-/// Returns what to measure in pairs, with the passing node nearest to the level of its class.
+/// Returns which metric to measure in pairs, with the passing node nearest to the level of its
+/// class.
 fn suspect(nodes: &[NodeReport], at: usize, rule: &VerdictRule) -> Option<Suspect> {
     let node = nodes.get(at)?;
     let passed = nodes.iter().filter(|one| one.class == node.class && one.state == NodeState::Ok);

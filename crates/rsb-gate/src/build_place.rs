@@ -1,10 +1,9 @@
-//! The path at which both sides are built, and at which the tree and outputs of each side appear
-//! while it runs.
+//! The path at which both sides are built and run.
 //!
-//! Equal sources give equal bytes only if they are built at the same path, and a program opens its
-//! files by the path that was compiled into it. So each side is built here, and its tree and
-//! outputs are copied. Before a process of a side starts, a link at this path is made to point to
-//! the copy.
+//! Equal sources produce equal bytes only if they are built at the same path, and a program opens
+//! its files by the path that was compiled into it. So each side is built at this path, and its
+//! tree and outputs are copied elsewhere. Before a process of a side starts, this path becomes a
+//! link to the side's copy.
 
 mod machine_code;
 
@@ -15,23 +14,25 @@ use anyhow::{Context, Result};
 
 pub(crate) use machine_code::{code_size, compilers, is_same};
 
-/// Files above the repository that apply to cargo and rustup.
+/// Settings files of cargo and rustup that also apply if they are in a directory above the
+/// repository.
 const SETTINGS: [&str; 4] =
     [".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"];
 
-/// A directory with `tree` and `build`, or a link to the copy of a side.
+/// The build path: a directory with `tree` and `build` while building, otherwise a link to the copy
+/// of a side.
 #[derive(Debug, Clone)]
 pub struct BuildPlace {
     path: PathBuf,
-    /// Settings above the repository, and the paths they are copied to, so that they apply to both
-    /// sides.
+    /// Settings files above the repository, and the paths to which they are copied so that they
+    /// apply to both sides.
     settings: Vec<[PathBuf; 2]>,
     /// Current target of the link.
     shown: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl BuildPlace {
-    /// Returns the place `name` in `dir`, for the repository at `top`.
+    /// Returns the build path `name` in `dir`, for the repository at `top`.
     pub(crate) fn new(dir: &Path, top: &Path, name: &str) -> Self {
         let mut parent = dir.to_owned();
         let mut settings = Vec::new();
@@ -67,12 +68,13 @@ impl BuildPlace {
         self.path.join("build")
     }
 
-    /// Returns the path of the directory while a link is in its place.
+    /// Returns the path to which the build directory is moved while a link replaces it.
     fn set_aside(&self) -> PathBuf {
         self.path.with_extension("building")
     }
 
-    /// Creates the directory, and copies the settings above the repository to above it.
+    /// Creates the directory, and copies the settings files above the repository to the directories
+    /// above it.
     pub(crate) fn prepare(&self) -> Result<()> {
         std::fs::create_dir_all(&self.path)
             .with_context(|| format!("cannot create {}", self.path.display()))?;
@@ -82,7 +84,7 @@ impl BuildPlace {
         Ok(())
     }
 
-    /// Puts back the directory in which revisions are built.
+    /// Removes the link and moves the build directory back to this path.
     ///
     /// # Errors
     /// If it cannot be moved.
@@ -103,10 +105,10 @@ impl BuildPlace {
         Ok(())
     }
 
-    /// Makes `side` appear here.
+    /// Makes this path a link to `side`, the copy of a side.
     ///
     /// # Errors
-    /// If a link cannot be created.
+    /// If the link cannot be created.
     fn show(&self, side: &Path) -> std::io::Result<()> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.as_deref() == Some(side) {
@@ -144,8 +146,8 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
 pub(crate) struct BuildOutputs {
     /// Executables of bench targets.
     pub(crate) benches: Vec<PathBuf>,
-    /// Files and directories that belong to the side: other executables, shared libraries, and
-    /// `OUT_DIR` of the project's packages.
+    /// Files and directories that each side needs its own copy of: other executables, shared
+    /// libraries, and `OUT_DIR` of the project's packages.
     pub(crate) own: Vec<PathBuf>,
     /// `OUT_DIR` of other packages, which cargo names by their version.
     pub(crate) shared: Vec<PathBuf>,
@@ -189,31 +191,32 @@ impl BuiltSide {
         Ok(side)
     }
 
-    /// Returns whether the outputs of both sides do the same, except the executables of bench
-    /// targets: equal files, and programs and libraries with the same machine code.
+    /// Returns whether the outputs of both sides behave the same, ignoring the executables of bench
+    /// targets. Files must be equal; programs and libraries must have the same machine code.
     ///
     /// # Errors
-    /// If one cannot be read.
+    /// If an output cannot be read.
     pub(crate) fn does_as(&self, other: &Self) -> Result<bool> {
         let benches = [&self.benches[..], &other.benches].concat();
         do_the_same([&self.outputs(), &other.outputs()], &benches)
     }
 
-    /// Makes this side appear at the path of its build.
+    /// Links the path where this side was built to the side's copy.
     ///
     /// # Errors
-    /// If a link cannot be created.
+    /// If the link cannot be created.
     pub(crate) fn show(&self) -> std::io::Result<()> {
         self.place.show(&self.dir)
     }
 
-    /// Returns the stored path of the file that appears at `path`.
+    /// Returns the path in this side's copy that corresponds to `path`, a path at which the side
+    /// was built.
     pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(self.place.path())
             .map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
     }
 
-    /// Returns `path`, in the tree as built, relative to the top of the repository.
+    /// Returns `path`, a path in the tree as built, relative to the top of the repository.
     pub(super) fn path_in_tree(&self, path: &Path) -> String {
         path.strip_prefix(self.place.tree()).unwrap_or(path).display().to_string()
     }
@@ -228,7 +231,7 @@ impl BuiltSide {
         self.dir.join("build")
     }
 
-    /// Returns the directories in which shared libraries of the build appear.
+    /// Returns the directories of the build's shared libraries, at the paths where they were built.
     pub(crate) fn library_directories(&self) -> &[PathBuf] {
         &self.library_directories
     }

@@ -11,25 +11,25 @@ pub struct Directories {
     pub baselines: PathBuf,
     /// The policy of the gate.
     pub policy: PolicyPath,
-    /// Arguments that name the files and directories of the current call again, such as
-    /// ` --results-dir runs --custom mine.toml`; empty if it names none.
+    /// Arguments with which suggested commands repeat the files and directories of the current
+    /// call, such as ` --results-dir runs --custom mine.toml`; empty if none were given.
     pub arguments: String,
 }
 
 /// File of the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyPath {
-    /// Named by the user: it must exist.
+    /// Given by the user, so the file must exist.
     Named(PathBuf),
     /// The default path; if there is no file, the defaults apply.
     Default(PathBuf),
-    /// The file as of a revision, because a change under test must not choose its own policy.
+    /// The file in a revision, because a change under test must not choose its own policy.
     AtRevision {
         /// Path of the file.
         path: PathBuf,
         /// The revision.
         revision: String,
-        /// Its text there; without it, the defaults apply.
+        /// Content of the file in that revision; if `None`, the defaults apply.
         text: Option<String>,
     },
 }
@@ -55,7 +55,7 @@ impl PolicyPath {
     /// Reads the file; `None` if the defaults apply.
     ///
     /// # Errors
-    /// If the file should be read and cannot be.
+    /// If the file exists or was given by the user, but cannot be read.
     pub fn read(&self) -> std::io::Result<Option<String>> {
         match self {
             Self::AtRevision { text, .. } => Ok(text.clone()),
@@ -69,7 +69,8 @@ impl PolicyPath {
         match self {
             Self::Named(_) => true,
             Self::AtRevision { text, .. } => text.is_some(),
-            // A dangling link counts as a file: the user meant a policy to apply.
+            // A dangling link counts as a file: the user meant a policy to apply, so report the
+            // error.
             Self::Default(path) => {
                 !matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
             }
@@ -78,7 +79,7 @@ impl PolicyPath {
 }
 
 impl Directories {
-    /// Creates the default directories, with the given ones instead of their defaults.
+    /// Returns the given directories, with defaults for the missing ones.
     pub fn new(
         results: Option<PathBuf>,
         baselines: Option<PathBuf>,

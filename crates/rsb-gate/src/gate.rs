@@ -1,5 +1,5 @@
-//! Judging: compares runs with a baseline, with history, or with another program (interleaved), and
-//! remeasures undecided cases.
+//! Judges runs: compares them with a baseline, with history, or with another program (interleaved),
+//! and remeasures undecided cases.
 
 mod history;
 mod interleaved;
@@ -57,8 +57,8 @@ pub struct JudgedSides {
     pub baseline: Option<String>,
     /// Commit of the current side, if all its runs measured the same one.
     pub current: Option<String>,
-    /// Machine of the current side, as the directory name of its hardware, if all its runs are of
-    /// the same one.
+    /// Machine of the current side, as the directory name of its hardware; `None` if its runs are
+    /// from several machines.
     pub machine: Option<String>,
     /// Suite of the current side, if all its runs are of the same one.
     pub suite: Option<String>,
@@ -72,7 +72,7 @@ pub struct JudgedSides {
 }
 
 impl JudgedSides {
-    /// Reads the sides from the runs of both.
+    /// Describes the sides, given the runs of both.
     pub fn of(baseline: &[Run], current: &[Run]) -> Self {
         let git = current.iter().filter_map(|run| run.environment.git.as_ref());
         let slug = |run: &Run| Fingerprint::of(&run.environment).slug();
@@ -111,13 +111,14 @@ fn load(run: &Run) -> Option<String> {
 /// Reason why nothing can be compared: the missing side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingSide {
-    /// A run to judge.
+    /// There is no run to judge.
     Run,
-    /// A baseline, or earlier runs, of this machine and suite.
+    /// There is no baseline, or no earlier run, of this machine and suite.
     Baseline,
-    /// A second measurement: the same run or file is on both sides.
+    /// There is no second measurement: the same run or file is on both sides.
     OtherRun,
-    /// A usable revision: the one that made the baseline is not in the history of the judged one.
+    /// There is no usable revision: the one that made the baseline is not in the history of the
+    /// judged one.
     Revision,
 }
 

@@ -33,10 +33,10 @@ pub use metric::CountedMetric;
 pub(crate) use metric::{CODE_SIZE, COUNTED_TOGETHER};
 pub use pairs::{BenchPairs, TURNS};
 
-/// Measuring time of one process. Verdicts compare processes, and many short ones show more than a
-/// few long ones. In 20 ms, a sample of a fast case is shorter than a time slice of the scheduler:
-/// with eight busy processes on two CPUs, 12 to 20 % of the samples are interrupted, and 30 to 50 %
-/// in 50 ms (docs/gate-study.md).
+/// Measuring time of one process. Verdicts compare processes, so many short ones are more
+/// informative than a few long ones. In 20 ms, a sample of a fast case is shorter than a time slice
+/// of the scheduler. With eight busy processes on two CPUs, 12 to 20 % of the samples are
+/// interrupted in 20 ms, and 30 to 50 % in 50 ms (docs/gate-study.md).
 const MEASUREMENT: Duration = Duration::from_millis(20);
 /// Warm-up time of a process, from which Criterion derives the size of its samples.
 const WARM_UP: Duration = Duration::from_millis(5);
@@ -52,14 +52,14 @@ pub enum Benches {
     Command(CommandBenches),
 }
 
-/// How a case is measured. If a process takes too long, the next pace is used.
+/// How fast a case is measured. If a process takes too long, the next pace is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Pace {
     /// With the short times chosen by this program.
     #[default]
     Asked,
-    /// As fast as the harness can, with an accelerated clock: the benchmark sets longer times
-    /// itself.
+    /// As fast as the harness can, with an accelerated clock, because the benchmark itself sets
+    /// longer times.
     Quick,
     /// With the real clock, because the benchmark waits for it.
     RealClock,
@@ -77,8 +77,8 @@ impl Benches {
         }
     }
 
-    /// Gives cases of `other` the ids of those in `own` if their names differ only in volatile
-    /// parts. Does nothing if a side is a command or is already shared.
+    /// Changes the ids of cases in `other` to those of cases in `own` whose names differ only in
+    /// volatile parts. Does nothing if a side is a command or is already shared.
     pub(crate) fn match_volatile_names(own: &mut Arc<Self>, other: &mut Arc<Self>) {
         if let (Some(Self::Executables(own)), Some(Self::Executables(other))) =
             (Arc::get_mut(own), Arc::get_mut(other))

@@ -37,7 +37,7 @@ pub fn load(
         None => PolicyFile::default(),
     };
     if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
-        // The case would pass by its accuracy only.
+        // Ignoring the time would let the case pass on its accuracy alone.
         return Err(EngineError::usage(anyhow!(
             "{}: `time_ms` cannot be ignored, because cases are judged by it; ignore the case \
              instead",
@@ -104,10 +104,11 @@ pub fn check(
 /// Whether a control set is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlSet {
-    /// The sides were measured separately: the control set shows changes of the machine between
-    /// them.
+    /// The sides were measured separately, so the control set is used to detect changes of the
+    /// machine between them.
     Heard,
-    /// The sides were measured in pairs: its cases are judged like others.
+    /// The sides were measured in pairs, so the cases of the control set are judged like other
+    /// cases.
     Unheard,
 }
 

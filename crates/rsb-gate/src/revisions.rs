@@ -1,8 +1,8 @@
 //! Revisions: builds them in a worktree, compares them with this tree, and searches for the one
-//! that made a case slower. For this program, and for any other project with benchmarks.
+//! that made a case slower. Supports this program and any other project with benchmarks.
 //!
-//! Functions start at cache lines in every build: set by `.cargo/config.toml` for builds of the
-//! user, and by `cargo` for both revisions.
+//! Every build aligns functions to cache lines: `.cargo/config.toml` sets this for builds of the
+//! user, and `cargo` for both revisions.
 
 mod added_benches;
 mod against;

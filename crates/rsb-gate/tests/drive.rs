@@ -25,7 +25,7 @@ use rsb_model::{
 };
 use rsb_store::Store;
 
-/// Factor by which the scripted device is slower in everything.
+/// Factor by which all times of the scripted device are multiplied.
 const SLOWER: &str = "DRIVE_SLOWER";
 
 /// A backend with one scripted device.
@@ -36,8 +36,8 @@ impl Scripted {
         let slower: f64 =
             std::env::var(SLOWER).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
         let time = move |launch: u64, operation: &Operation| {
-            // A little noise that repeats, because an interval of zero width would not test the
-            // judging.
+            // A little reproducible noise, because an interval of zero width would not test the
+            // verdict.
             (operation.flops() / 10.0).max(1000.0) * slower * (1.0 + (launch % 5) as f64 / 1000.0)
         };
         ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(time))))
@@ -131,7 +131,7 @@ fn drive() {
             .all(|result| result.outcome == Outcome::Simulated && result.samples.len() == 5)
     );
 
-    // The events are complete: a beginning with the id, each replicate, each result, an end.
+    // The events must be complete: a start with the id, each replicate, each result, an end.
     assert!(
         events
             .iter()
@@ -173,7 +173,7 @@ fn drive() {
     samples.flat_map(|samples| &mut samples.times_ns).for_each(|time| *time *= 1.002);
     assert_eq!(judge.judge(std::slice::from_ref(&fast), &[again]).verdict, Verdict::Unchanged);
 
-    // The policy of the project counts.
+    // The policy of the project must be applied.
     std::fs::create_dir_all(&directories.baselines).unwrap();
     std::fs::write(directories.policy.path(), "threshold_percent = 80.0\n").unwrap();
     let lenient =
@@ -181,7 +181,7 @@ fn drive() {
     let lenient = lenient.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert_eq!(lenient.judge(&[fast], &[slow]).verdict, Verdict::Unchanged);
 
-    // Without a baseline there is no verdict, and that is a value, too.
+    // Without a baseline, the result is a value without a verdict, not an error.
     let judgment = gate::judge_stored(&judge, &StoredRequest::default(), &mut |_| {});
     let judgment = judgment.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(

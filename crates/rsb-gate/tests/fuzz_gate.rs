@@ -254,8 +254,8 @@ fn keep_past(saved: &mut Value, random: &mut Generator) {
     }
 }
 
-/// Changes the data of earlier runs in a baseline, for the bad case and a few others: junk, or
-/// processes of any noise.
+/// Replaces the data of earlier runs in a baseline, for the bad case and a few others, by junk or
+/// by processes with any noise.
 fn mutate_past(saved: &mut Value, random: &mut Generator) {
     for (at, case) in cases_of(saved).iter_mut().enumerate() {
         if at != BAD && random.below(4) != 0 {
@@ -392,8 +392,8 @@ impl Files {
             write_criterion(dir, run);
         }
         let side = usize::from(matches!(target, Target::CriterionCurrent));
-        // A baseline directory without the case would look as if it had never existed, so other
-        // cases are changed there.
+        // In a baseline directory, change only other cases: without the bad case, it would look as
+        // if that case had never existed.
         let mut case = random.below(CASES);
         if side == 0 && case == BAD as u64 {
             case += 1;
@@ -502,7 +502,7 @@ fn a_case_that_became_bad_never_ends_green_whatever_became_of_the_files() {
     );
 }
 
-/// Checks the premise: without a change, and without a bad case, the files pass.
+/// Checks the premise of the test: files without changes and without a bad case pass.
 #[test]
 fn the_files_themselves_end_green() {
     let mut data = Generator::new(7);

@@ -53,7 +53,7 @@ fn has_bit(register: u32, bit: u32) -> bool {
     register & (1 << bit) != 0
 }
 
-/// Requests that Linux save the tile registers of this process (`arch_prctl(2)`).
+/// Asks Linux for permission to use the tile registers in this process (`arch_prctl(2)`).
 #[cfg(target_os = "linux")]
 fn request_permission() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
@@ -90,7 +90,8 @@ impl AmxTiles {
         let rows = std::array::from_fn(|tile| if tile < 8 { SIDE as u8 } else { 0 });
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
         let config = TileConfig { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
-        // SAFETY: it reads a valid configuration; the caller guarantees that AMX is available.
+        // SAFETY: the instruction reads a valid configuration; the caller guarantees that AMX is
+        // available.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, preserves_flags, readonly));
         };
@@ -106,7 +107,8 @@ impl Drop for AmxTiles {
     }
 }
 
-/// Rows of two tiles of A: the address of each tile, bytes between rows, and bytes between steps.
+/// Location of the rows of two tiles of A: the address of each tile, bytes between rows, and bytes
+/// between steps.
 #[derive(Clone, Copy)]
 pub(super) struct TileRows {
     first: *const u8,
@@ -133,7 +135,8 @@ macro_rules! tiles {
         $(#[$about])*
         pub(super) struct $name;
 
-        // SAFETY: it reads panels as packed, in whole steps, and writes only to the tile of C.
+        // SAFETY: the kernel reads panels as packed, in whole steps, and writes only to the tile of
+        // C.
         unsafe impl MicroKernel for $name {
             type A = $packing;
             type B = $packing;
@@ -183,7 +186,8 @@ macro_rules! tiles {
             }
         }
 
-        // SAFETY: it reads the rows, and otherwise only the memory that `MicroKernel` allows.
+        // SAFETY: the assembly reads the rows, and otherwise only the memory that `MicroKernel`
+        // allows.
         unsafe impl AmxUnit for $name {
             #[inline(always)]
             unsafe fn tile(words: usize, rows: TileRows, b: *const u32, output: OutputTile) {

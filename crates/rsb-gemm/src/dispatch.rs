@@ -30,7 +30,11 @@ pub const PROVIDERS: [&str; 5] = [WIDEST, "native-amx", F16_SUMS, "native-avx512
 pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
     let what = format!("{} product by {name}", op.dtype);
     if op.dtype == Dtype::I8 && op.is_narrowed() {
-        return Err(Reason::new(what, "its sums of i8 have 32 bits", "choose output=wide"));
+        return Err(Reason::new(
+            what,
+            "its sums of i8 products have 32 bits",
+            "choose output=wide",
+        ));
     }
     if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
         return Err(Reason::new(
@@ -106,8 +110,8 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Removes the kernel for few rows, which would use other units than the provider name
-    /// promises.
+    /// Removes the kernel for few rows, which would use a unit other than that in the provider
+    /// name.
     #[cfg(target_arch = "x86_64")]
     const fn always_packed(mut self) -> Self {
         self.kernel.skinny = None;
@@ -219,7 +223,7 @@ const ALL: &[Candidate] = &[
     candidate!("native-avx512", F32, "avx512", ["avx512f", "avx512bw"], VectorMicroKernel<simd::F32Avx512, F32, F32, 6, 4, 64, false>, skinny: (F32Avx512, F32, F32, false)),
     #[cfg(target_arch = "x86_64")]
     candidate!("native-avx512vnni", I8, "avx512", ["avx512f", "avx512bw", "avx512vnni"], VectorMicroKernel<simd::Vnni512, OffsetQuads, Quads, 6, 4, 64, true>, skinny: (Vnni512, OffsetQuads, Quads, true)),
-    // Rounds partial sums to f16, so it is selected only by name.
+    // Rounds partial sums to f16, so it is used only if requested by name.
     #[cfg(target_arch = "x86_64")]
     candidate!(F16_SUMS, F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, skinny: (F32Avx512, WidenF16, WidenF16, false)).always_packed(),
     #[cfg(target_arch = "x86_64")]

@@ -17,14 +17,14 @@ const MR: usize = 6;
 const VECTORS: usize = 4;
 /// Columns of a tile.
 const NR: usize = 16 * VECTORS;
-/// Words that are accumulated in f16. Each half of a word has its own sum, so a sum has this many
-/// products.
+/// Words accumulated in f16 before the sum is added in f32. Each half of a word has its own sum of
+/// this many products.
 const WORDS: usize = 32;
 
 /// Microkernel for tiles of six rows and four vectors of 16 pairs.
 pub(super) struct Fp16Avx512;
 
-// SAFETY: it reads panels in the layout of `pack` and writes only to the tile of C.
+// SAFETY: the kernel reads panels in the layout of `pack` and writes only to the tile of C.
 unsafe impl MicroKernel for Fp16Avx512 {
     type A = Pairs;
     type B = Pairs;
@@ -103,7 +103,7 @@ unsafe fn wide(words: __m512i) -> std::arch::x86_64::__m512 {
 /// See [`MicroKernel::multiply`].
 #[inline(always)]
 unsafe fn sums(words: usize, mut a: *const u32, mut b: *const u32) -> [[__m512h; VECTORS]; MR] {
-    // SAFETY: all within the panels, guaranteed by the caller.
+    // SAFETY: all reads are within the panels, as the caller guarantees.
     unsafe {
         let mut sums = [[_mm512_setzero_ph(); VECTORS]; MR];
         for _ in 0..words {

@@ -126,7 +126,7 @@ pub(super) struct Scratch {
     pub(super) a: Vec<CacheLine>,
     /// Packed panels of B.
     pub(super) b: Vec<CacheLine>,
-    /// Row-major sums, if C does not store plain 32-bit sums.
+    /// Row-major sums, used if they are not written directly to C.
     pub(super) sums: Vec<CacheLine>,
     /// Buffer for partial tiles at the edge of C.
     pub(super) tile: Vec<CacheLine>,

@@ -97,8 +97,8 @@ pub(super) struct VectorMicroKernel<
     const OFFSET_A: bool,
 >(PhantomData<(U, A, B)>);
 
-// SAFETY: it reads and writes only the memory that `pack` and `multiply_panels` document, as the
-// trait requires.
+// SAFETY: the kernel reads and writes only the memory that `pack` and `multiply_panels` document,
+// as the trait requires.
 unsafe impl<U, A, B, const R: usize, const V: usize, const W: usize, const OFFSET_A: bool>
     MicroKernel for VectorMicroKernel<U, A, B, R, V, W, OFFSET_A>
 where
@@ -110,9 +110,9 @@ where
     type B = B;
     const MR: usize = R;
     const NR: usize = W;
-    /// With wide vectors a panel of B is in L2, not in L1, and is prefetched because it is read in
-    /// order. Narrow vectors read A twice as often for the same number of products and are faster
-    /// with both panels in their caches.
+    /// With wide vectors, a panel of B is in L2 instead of L1 and is prefetched, since it is read
+    /// in order. Narrow vectors read A twice as often for the same number of products and are
+    /// faster if both panels are in their caches.
     const KC: usize = if U::LANES > 8 { 1024 } else { 512 };
     /// 2 MB with `KC` words per row; 240 KiB for narrow vectors.
     const MC: usize = if U::LANES > 8 { 480 } else { 120 };
@@ -176,7 +176,7 @@ unsafe fn multiply_panels<U: SimdUnit, const ROWS: usize, const VECTORS: usize>(
     output: OutputTile,
 ) {
     let OutputTile { ptr: c, stride, accumulate } = output;
-    // SAFETY: all within the panels, guaranteed by the caller.
+    // SAFETY: all accesses are within the panels and the tile, as the caller guarantees.
     unsafe {
         let mut sums: [[U::Vector; VECTORS]; ROWS] =
             [std::array::from_fn(|v| U::load(initial.add(v * U::LANES))); ROWS];

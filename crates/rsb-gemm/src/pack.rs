@@ -306,8 +306,8 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
                 }
             }
         } else {
-            // Pack row after row across all panels: going down one panel, rows a power of two apart
-            // would evict each other from the cache.
+            // Packs row after row across all panels. Going down one panel would access rows a power
+            // of two apart, which evict each other from the cache.
             for word in whole.clone() {
                 let start = start.add(word * P::GROUP * source.step);
                 for panel in 0..panels {
@@ -343,7 +343,8 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
 
 /// Words per cache line.
 const LINE: usize = 16;
-/// Lanes that are transposed together. Lanes a power of two apart share the ways of one L1 set.
+/// Lanes that are transposed together. More would compete for the ways of one L1 set if lanes are a
+/// power of two apart.
 const LANES: usize = 8;
 
 /// Packs `LINE` words of a panel whose lanes are contiguous along the depth and `lane` elements
@@ -383,7 +384,7 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
         }
         for word in 0..LINE {
             for (index, line) in lines.iter().take(lanes).enumerate() {
-                // SAFETY: within the panel.
+                // SAFETY: the words are within the panel.
                 unsafe { *to.add(word * WIDTH + first + index) = line[word] };
             }
         }

@@ -55,8 +55,8 @@ impl OutputBlock {
 
 /// Returns the number of blocks of C down and across that minimizes the time of the largest block.
 /// Packing a row or a column takes about as long as 48 sums of the same depth. If two grids cost
-/// the same, the one with more blocks down wins: rows of B are packed by whole lines, those of A
-/// are transposed.
+/// the same, the one with more blocks down is chosen: rows of B are packed by whole lines, while
+/// those of A must be transposed.
 fn grid(m: usize, n: usize, threads: usize, mr: usize, nr: usize) -> (usize, usize) {
     let grids = (1..=threads)
         .rev()

@@ -15,8 +15,8 @@ pub(super) const MIN_ROWS_OF_TILES: usize = 5;
 const COLUMNS: usize = 4;
 /// Same for a single row with one element per word, which needs less compute for each read.
 const COLUMNS_OF_ONE: usize = 8;
-/// Rows of B that are read together if B is not transposed; C is read and written once for all of
-/// them. Rows a power of two apart share the ways of one L1 set.
+/// Rows of B that are read together if B is not transposed, so that C is read and written once for
+/// all of them. More would compete for the ways of one L1 set if rows are a power of two apart.
 const DEPTH: usize = 8;
 
 /// Computes the sums of a block of C with few rows, `R` rows at once, using unit `U`. A and B are

@@ -64,7 +64,7 @@ fn numbers(count: u64, factor: u64) -> Vec<f64> {
     (0..count).map(|index| ((index * factor + index / 7) % 7) as f64 - 3.0).collect()
 }
 
-/// Includes kernels that no provider selects here because the CPU has wider units.
+/// Includes kernels that no provider would select on this CPU, which has wider units.
 #[test]
 fn every_kernel_of_this_cpu_computes_the_same_products() {
     let mut names = Vec::new();

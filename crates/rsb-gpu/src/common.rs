@@ -47,19 +47,19 @@ use std::io::Write as _;
 
 use rsb_device::device::{Device, DeviceError, DeviceInfo};
 
-/// Symbol that identifies a fake runtime.
+/// Symbol that only the library of a fake GPU exports.
 pub(crate) const FAKE_GPU: &str = "rsb_fake_gpu";
 
-/// Lists the devices of a GPU backend from its initialized runtime. A GPU that does not respond,
-/// because it is lost or used exclusively by another program, does not hide the others; if none
-/// responds, returns the first one's reason.
+/// Lists the devices of a GPU backend from its initialized runtime. Skips GPUs that do not respond,
+/// because they are lost or used exclusively by another program. If none responds, returns the
+/// reason of the first one.
 pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for index in 0..driver.device_count()? {
         match driver.facts(ordinal(driver.backend(), index)?) {
             Ok(facts) => found.push(facts.info),
             Err(reason) => {
-                // Standard error may be closed.
+                // Errors are ignored, since standard error may be closed.
                 let _ = writeln!(
                     std::io::stderr(),
                     "device {}:{index} is skipped: {reason}",
@@ -103,8 +103,8 @@ pub(crate) fn unavailable(missing: Unavailable) -> Reason {
     Reason::new(missing.what, missing.why, missing.cure)
 }
 
-/// Converts a missing part to an error: unsupported if the library is missing, failed if the
-/// library lacks a function.
+/// Converts a missing part to an error: unsupported if a library is missing, failed if a library
+/// lacks a function.
 pub(crate) fn lacking(missing: Unavailable) -> DeviceError {
     match missing.lack {
         MissingPart::Library => DeviceError::Unsupported(unavailable(missing)),

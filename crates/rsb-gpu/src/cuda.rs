@@ -21,8 +21,8 @@ pub use cubin::target;
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// CUDA backend. Listing devices loads and starts the driver in this process: planning does it in a
-/// child process, see [`rsb_device::child::devices`].
+/// CUDA backend. Listing devices loads and starts the driver in this process, so planning lists
+/// them in a child process, see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CudaBackend;
 

@@ -1,7 +1,7 @@
 //! AMD GPUs through the HIP runtime, hiprtc, rocBLAS and hipBLASLt, all loaded at run time.
 //!
-//! Layers: `hip-runtime-sys`, `rocblas-sys` and `hipblaslt-sys` (raw), `runtime` (statuses as
-//! values), `driver` (the calls common to all GPUs); everything above is in [`crate::common`].
+//! Layers: `hip-runtime-sys`, `rocblas-sys` and `hipblaslt-sys` (raw), `runtime` (status codes as
+//! values), `driver` (the calls common to all GPUs). Everything above them is in [`crate::common`].
 #![allow(unsafe_code)]
 
 mod arch;
@@ -22,8 +22,8 @@ pub use compile::{HipCompiler, compile};
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// ROCm backend. Listing devices loads and initializes the runtime in this process: planning does
-/// it in a child process, see [`rsb_device::child::devices`].
+/// ROCm backend. Listing devices loads and initializes the runtime in this process, so planning
+/// lists them in a child process, see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HipBackend;
 

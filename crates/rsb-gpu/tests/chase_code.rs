@@ -1,11 +1,10 @@
-//! How compilers for AMD GPUs read memory in the pointer chase: by vector loads, the path of nearly
-//! all kernel reads, or by `s_load` through the scalar data cache. The address is the same for all
-//! threads, so the compiler uses the scalar path unless the offset is hidden.
+//! Tests how compilers for AMD GPUs read memory in the pointer chase: by vector loads, the path of
+//! nearly all kernel reads, or by `s_load` through the scalar data cache. The address is the same
+//! for all threads, so the compiler uses the scalar path unless the offset is hidden.
 //!
-//! Compiles the real source with hiprtc, the OpenCL source with clang, and only the method, as LLVM
-//! IR, with llc. Each result is disassembled by llvm-objdump. Missing tools are skipped; no GPU is
-//! needed.
-//! a GPU.
+//! Compiles the real source with hiprtc, the OpenCL source with clang, and only the method that
+//! hides the offset, as LLVM IR, with llc. Each result is disassembled by llvm-objdump. Tests whose
+//! tools are missing are skipped; no GPU is needed.
 #![cfg(feature = "rocm")]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -15,10 +14,11 @@ use std::process::Command;
 use rsb_gpu::hip::catalog::Module;
 use rsb_gpu::hip::{HipCompiler, Source};
 
-/// Targets known to LLVM of Debian bookworm (14) and later, which had the fault.
+/// Targets that LLVM 14, the version of Debian bookworm, and later versions support, and for which
+/// they used the scalar path.
 const TARGETS: [&str; 4] = ["gfx906", "gfx908", "gfx90a", "gfx1030"];
 
-/// Finds `name` on the path, otherwise `name-N` with the highest N.
+/// Finds `name` on `PATH`, or else the `name-N` with the highest N.
 fn tool(name: &str) -> Option<PathBuf> {
     let versions = (14..=21).rev().map(|version| format!("{name}-{version}"));
     let names: Vec<String> = std::iter::once(name.to_owned()).chain(versions).collect();
@@ -50,7 +50,7 @@ fn run(command: &mut Command) -> String {
 struct Instruction {
     address: u64,
     text: String,
-    /// Jump target, if any.
+    /// Target address, if the instruction is a jump.
     target: Option<u64>,
 }
 
@@ -136,7 +136,8 @@ fn hiprtc_reads_by_the_vector_path_and_on_request_by_the_scalar_one() {
     }
 }
 
-/// Returns a chase in LLVM IR; `{hidden}` is the code between an offset and its use.
+/// Returns a pointer chase in LLVM IR. `{hidden}` is the code between loading an offset and using
+/// it.
 fn chase(pointers: [&str; 2], hidden: &str) -> String {
     let [bytes, words] = pointers;
     format!(
@@ -183,7 +184,7 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
     let Some([llc, objdump]) = tools(["llc", "llvm-objdump"]) else { return };
     let version = run(Command::new(&llc).arg("--version"));
     if !version.contains("amdgcn") {
-        return test_needs::missing("llc", "it makes no code for AMD's GPUs");
+        return test_needs::missing("llc", "it does not generate code for AMD GPUs");
     }
     let number = version
         .split("version ")
@@ -215,19 +216,19 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
 }
 
 /// Checks the kernel of the OpenCL backend as compiled by clang, on which the drivers of AMD and
-/// Mesa are based. If the compiler knew that a work-item is the first of its group, the same source
-/// would use the scalar path.
+/// Mesa are based. Also checks that the scalar path would be used if the compiler knew that the
+/// work-item is the first of its group.
 #[test]
 fn clang_reads_the_chase_of_opencl_by_the_vector_path() {
     const PRELUDE: &str = include_str!("../../rsb-portable/kernels/opencl/prelude.cl");
     const MEMORY: &str = include_str!("../../rsb-portable/kernels/opencl/memory.cl");
     let Some([clang, objdump]) = tools(["clang", "llvm-objdump"]) else { return };
     if !run(Command::new(&clang).arg("-print-targets")).contains("amdgcn") {
-        return test_needs::missing("clang", "it makes no code for AMD's GPUs");
+        return test_needs::missing("clang", "it does not generate code for AMD GPUs");
     }
     let dir = tempfile::tempdir().unwrap();
     let (source, object) = (dir.path().join("memory.cl"), dir.path().join("memory.o"));
-    // The definition in the drivers' own library, which is not linked here.
+    // The definition in the drivers' device library, which is not linked here.
     let of_a_driver = "#define get_local_id(dimension) __builtin_amdgcn_workitem_id_x()\n";
     let known = "#define get_local_id(dimension) 0\n";
     for target in TARGETS {

@@ -1,8 +1,8 @@
-//! Tests of NVIDIA's real runtime compilers, if installed; no GPU is needed. Each compiles every
-//! kernel for one of two generations of GPUs and the cubins are checked, or for both, which takes
-//! seconds more, with `RSB_EVERY_ARCHITECTURE` in the environment. `RSB_CUDA_PATH` lists the
-//! installations, separated as in `PATH`: Python environments with `nvidia-cuda-nvrtc`, or
-//! toolkits.
+//! Tests of NVIDIA's real runtime compilers, if installed; no GPU is needed. Each compiler builds
+//! every kernel for one of two GPU generations, and the cubins are checked. With
+//! `RSB_EVERY_ARCHITECTURE` in the environment, it builds for every architecture, which takes
+//! seconds more. `RSB_CUDA_PATH` lists the installations, separated as in `PATH`: Python
+//! environments with `nvidia-cuda-nvrtc`, or toolkits.
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
@@ -19,7 +19,7 @@ fn compilers() -> Vec<CudaCompiler> {
     if found.is_empty() {
         test_needs::missing(
             "nvrtc",
-            "no compiler is in the directories of RSB_CUDA_PATH (pip install nvidia-cuda-nvrtc)",
+            "no compiler found in the directories of RSB_CUDA_PATH (pip install nvidia-cuda-nvrtc)",
         );
     }
     found
@@ -34,7 +34,7 @@ fn contains(code: &[u8], text: &str) -> bool {
     code.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// Returns the targets of the table that `compiler` supports.
+/// Returns the targets in the architecture table that `compiler` supports.
 fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
     let release = compiler.release().unwrap_or_else(|| {
         panic!("the compiler does not report its release: {}", compiler.identity())
@@ -75,8 +75,8 @@ fn the_table_knows_which_release_knows_which_architecture() {
 fn every_kernel_compiles_for_every_generation() {
     const CUDA: [u8; 2] = [190, 0];
     let compilers = compilers();
-    // The newest compiler builds for one target; the others, which are older, for the more
-    // demanding one.
+    // To save time, the newest compiler builds for sm_80, and older compilers for sm_90, which
+    // requires more of them.
     let work: Vec<(&CudaCompiler, &str)> = match &compilers[..] {
         [newest, older @ ..] if !older.is_empty() && !every_architecture() => {
             std::iter::once((newest, "sm_80"))
@@ -124,12 +124,12 @@ fn every_kernel_compiles_for_every_generation() {
 #[test]
 fn every_type_of_the_matrix_units_has_its_kernel() {
     for (place, compiler) in compilers().into_iter().enumerate() {
-        // Turing's units have no kernel; everything that sm_86 has, sm_80 has.
+        // Turing's units have no kernel, and sm_80 has all kernels of sm_86.
         let mut work = targets(&compiler);
         work.retain(|arch| {
             !matrix_dtypes(arch).is_empty() && (every_architecture() || *arch != "sm_86")
         });
-        // Older compilers build for the least and the most demanding target.
+        // Older compilers build only for the first and the last target.
         let step = if place == 0 || every_architecture() { 1 } else { work.len() - 1 };
         for arch in work.into_iter().step_by(step) {
             let job = Job::cold("peak", arch, Level::O3);
@@ -197,7 +197,8 @@ fn optimization_levels_are_passed_on() {
     }
 }
 
-/// Without a GPU the backend reports the missing part; with one it names the architecture.
+/// The backend reports the missing part if there is no GPU, and otherwise the architecture of each
+/// GPU.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;

@@ -1,8 +1,8 @@
 //! Tests of the real runtime compiler of ROCm, if installed; no GPU is needed. It compiles every
-//! kernel for an architecture of each family that the installed version supports, and the code
-//! objects are checked; with `RSB_EVERY_ARCHITECTURE` in the environment for every architecture,
-//! which takes seconds each. For an unsupported architecture the skip message names the first
-//! version that supports it.
+//! kernel for one architecture of each family that the installed version supports, and the code
+//! objects are checked. With `RSB_EVERY_ARCHITECTURE` in the environment, it compiles for every
+//! architecture, which takes seconds each. For an unsupported architecture, the skip message must
+//! name the first version that supports it.
 #![cfg(feature = "rocm")]
 
 use rsb_gpu::hip::catalog::{KERNELS, Module};
@@ -41,8 +41,8 @@ fn every_kernel_compiles_for_every_family() {
     };
     let mut rows = Vec::new();
     for row in ARCHITECTURES.iter().filter(wanted) {
-        // Unsupported architectures are not compiled: compilers of ROCm 5 and 6 would end this
-        // process.
+        // Kernels are not compiled for unsupported architectures, since compilers of ROCm 5 and 6
+        // would end this process.
         match unknown("hiprtc", release, row.target) {
             Some(reason) => {
                 let first = format!("ROCm {}.{} does", row.since.0, row.since.1);
@@ -96,7 +96,8 @@ fn optimization_levels_are_passed_on() {
     assert_ne!(size("-O0"), size("-O3"));
 }
 
-/// Without a GPU the backend reports the missing part; with one it names the architecture.
+/// The backend reports the missing part if there is no GPU, and otherwise the architecture of each
+/// GPU.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;

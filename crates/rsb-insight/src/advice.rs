@@ -1,5 +1,5 @@
 //! Recommendations based on stored runs, each with its evidence. Pure, and independent of the
-//! current machine: a run from another machine or from last year gets the advice that fits it.
+//! current machine: runs from another machine or from last year can be analyzed as well.
 
 mod roofline;
 
@@ -17,7 +17,7 @@ use rsb_probe::doctor;
 
 pub(crate) use roofline::memory_bound;
 
-/// Minimum utilization of the memory unit at which a kernel is limited by it.
+/// Minimum utilization of the memory unit at which it counts as the bottleneck of a kernel.
 const MEMORY_BUSY_PERCENT: f64 = 80.0;
 /// Minimum occupancy that usually hides memory latency.
 const LOW_OCCUPANCY_PERCENT: f64 = 50.0;

@@ -171,8 +171,8 @@ fn match_alerts(
     Ok(found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect())
 }
 
-/// Returns every change in the trends, however small or doubtful. An alert with such a change
-/// nearby has not gone away.
+/// Returns every change in the trends, however small or doubtful. An alert stays open as long as
+/// such a change is near it.
 fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
     let mut found = Vec::new();
     for series in &trends.series {
@@ -210,6 +210,6 @@ fn machine(store: &Store) -> Result<String, AlertError> {
     if let Some(run) = store.latest()? {
         return Ok(Fingerprint::of(&run.environment).slug());
     }
-    // Only imported runs.
+    // The store contains only imported runs, so use the machine of one of them.
     Ok(store.runs()?.into_iter().next().map(|run| run.slug).unwrap_or_default())
 }

@@ -41,7 +41,7 @@ pub struct Architecture {
     /// highest.
     pub boards: &'static [Board],
     /// First release of ROCm or CUDA whose runtime compiler supports the target; (0, 0) for Intel
-    /// targets, which neither supports.
+    /// targets, which neither toolkit supports.
     pub since: ToolkitRelease,
     /// Source of the rates.
     pub source: &'static str,
@@ -89,7 +89,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Part of a compute unit that does the work.
+    /// Unit within a compute unit that executes the operations.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Engine {
         /// Matrix unit.
@@ -186,10 +186,10 @@ impl Architecture {
     }
 }
 
-/// Returns why the kernels of this program do not reach the full rate of the matrix unit for
-/// `dtype` on data-center Blackwell. They use `mma`, with which one warp multiplies and which
-/// reaches a part of the rate, and not `tcgen05`, with which a whole block does. f64 runs at its
-/// full rate (NVIDIA PTX ISA, tcgen05: no kind for f64).
+/// Returns why this program's kernels cannot reach the full rate of the matrix unit for `dtype` on
+/// data-center Blackwell. They use `mma` (one warp per multiplication), which reaches only a part
+/// of the rate; the full rate needs `tcgen05` (a whole block per multiplication). f64 is not
+/// affected, because `tcgen05` has no f64 kind (NVIDIA PTX ISA).
 pub fn unreached_by_mma(target: &str, dtype: Dtype) -> Option<String> {
     let bare = target.split(':').next().unwrap_or_default();
     let is_out_of_reach = matches!(bare, "sm_100" | "sm_103") && dtype != Dtype::F64;
@@ -250,7 +250,7 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
     Ok(found)
 }
 
-/// Returns the reason for missing peaks of `gpu`: `what` is not known.
+/// Returns the reason why `gpu` has no peaks: the property `what` is unknown.
 fn no_peaks(gpu: &Gpu, what: &str) -> Reason {
     Reason::new(
         format!("no peaks for {}", gpu.label()),
@@ -258,7 +258,7 @@ fn no_peaks(gpu: &Gpu, what: &str) -> Reason {
         if gpu.is_amd() {
             "load AMD's compute driver (amdgpu with KFD), which reports it, and probe again"
         } else {
-            "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own driver"
+            "run `compute-peak` and `gemm` to measure the rates that the GPU reaches"
         },
     )
 }

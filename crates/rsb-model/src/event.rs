@@ -88,7 +88,7 @@ pub enum Event {
         /// Approximate number of remaining steps.
         steps: usize,
     },
-    /// A first-day check begins.
+    /// A check of `doctor --first-day` begins.
     CheckStarted {
         /// Number of the check.
         number: u8,
@@ -97,7 +97,7 @@ pub enum Event {
         /// Name of the check.
         name: String,
     },
-    /// A first-day check has ended.
+    /// A check of `doctor --first-day` has ended.
     CheckEnded(Box<CheckResult>),
     /// Information for the user that does not change how the program continues.
     Notice(Notice),

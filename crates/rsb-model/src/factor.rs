@@ -91,8 +91,8 @@ fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
     drivers.find(|driver| driver.starts_with(kernel_module)).or(first)
 }
 
-/// Returns the factors in which two results of a case differ, except those named in `across`, of
-/// which [`DRIVER`] includes the driver libraries. A factor that only one side has does not count.
+/// Returns the factors in which two results of a case differ, except those in `across`; [`DRIVER`]
+/// in `across` also covers the driver libraries. A factor that only one side has does not count.
 pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> Vec<Difference> {
     let mut found = Vec::new();
     for (name, before) in baseline {

@@ -18,7 +18,7 @@ pub enum FieldRole {
     Fact,
 }
 
-/// One row of the table.
+/// One row of the table of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     /// Name in documents.
@@ -206,15 +206,15 @@ fields! {
     output_shape One Parameter, "sizes, outermost first";
     weight_shape One Parameter, "sizes, outermost first";
     weight_dtype One Parameter, "type of the weights if it differs from dtype: i8, i4";
-    group_size One Parameter, "weights of a row that share one scale";
+    group_size One Parameter, "number of weights in a row that share one scale";
     stride One Parameter, "step between output points of a convolution or strided access";
     padding One Parameter, "zeros assumed around the input of a convolution";
     dilation One Parameter, "step between the taps of a convolution";
     groups One Parameter, "independent groups of channels of a convolution";
     sequence_length One Parameter, "positions in a sequence";
     num_heads One Parameter, "attention heads";
-    head_dim One Parameter, "length of one attention head";
-    num_kv_heads One Parameter, "heads of keys and values; each serves several query heads";
+    head_dim One Parameter, "elements per attention head";
+    num_kv_heads One Parameter, "heads of keys and values, each shared by several query heads";
     vocabulary_size One Parameter, "tokens in the model's vocabulary";
     prompt_length One Parameter, "tokens in a prompt";
     output_length One Parameter, "tokens generated";
@@ -268,7 +268,7 @@ fields! {
                                 before, and run or loaded";
     zero_stage One Parameter, "state that ZeRO partitions across ranks: 0 none, 1 optimizer, 2 \
                                also gradients, 3 also weights";
-    num_ranks One Parameter, "processes that work together";
+    num_ranks One Parameter, "cooperating processes";
     use_cache One Parameter, "whether keys and values of earlier positions are kept";
     prefix_cache One Parameter, "reuse of keys and values of a repeated prefix: off, on";
     shared_prefix One Parameter, "tokens at the start of all prompts";
@@ -349,7 +349,7 @@ fields! {
     images_per_second PerSecond Metric(Higher), "images over time";
     steps_per_second PerSecond Metric(Higher), "steps of denoising over time, each of a whole \
                                                 batch";
-    real_time_factor One Metric(Lower), "time over the length of the audio processed in it";
+    real_time_factor One Metric(Lower), "processing time divided by the length of the audio";
     expert_balance_percent Percent Fact, "how evenly tokens reach experts: entropy of the shares \
                                           over its maximum";
     // Relative to a limit or a reference.
@@ -403,7 +403,7 @@ fields! {
     total_tokens One Fact, "tokens generated in one iteration";
     cache_hit_percent Percent Metric(Higher), "share of reads that hit the first-level data \
                                                cache, from hardware counters";
-    cache_references One Fact, "reads of the first-level data cache counted";
+    cache_references One Fact, "counted reads of the first-level data cache";
     // Memory.
     memory_used_mb Megabytes Metric(Lower), "memory in use during the work";
     gpu_memory_peak_mb Megabytes Metric(Lower), "maximum device memory in use";
@@ -413,9 +413,9 @@ fields! {
     standard_memory_mb Megabytes Fact, "most that the standard implementation allocates in one \
                                         pass";
     flash_memory_mb Megabytes Metric(Lower), "most that flash attention allocates in one pass";
-    model_memory_mb Megabytes Fact, "weights, at the memory peak of a step";
-    gradients_memory_mb Megabytes Fact, "gradients, at the memory peak of a step";
-    optimizer_memory_mb Megabytes Fact, "state of the optimizer, at the memory peak of a step";
+    model_memory_mb Megabytes Fact, "memory of the weights, at the memory peak of a step";
+    gradients_memory_mb Megabytes Fact, "memory of the gradients, at the memory peak of a step";
+    optimizer_memory_mb Megabytes Fact, "memory of the optimizer's state, at the memory peak of a step";
     activations_memory_mb Megabytes Fact, "activations that the backward pass still needs, at \
                                            the memory peak of a step; for inference, the most \
                                            that a pass allocates: activations, keys and values";
@@ -466,7 +466,7 @@ fields! {
                                        precision";
     accuracy_limit One Fact, "largest accuracy_error that passes verification";
     sums_in One Fact, "type in which the provider sums products, if narrower than f32";
-    reference_accuracy_error One Fact, "accuracy_error of the reference of speedup";
+    reference_accuracy_error One Fact, "accuracy_error of the reference that speedup compares with";
     input_error One Fact, "rounding error of the inputs, before computing: max|rounded − exact| \
                            / max|exact|";
     gradient_norm One Fact, "norm of the gradient of all weights";

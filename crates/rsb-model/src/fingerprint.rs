@@ -159,7 +159,7 @@ fn instruction_set(cpu: &Cpu) -> Option<String> {
     None
 }
 
-/// Rounds a memory size to half a power of two, such as `22.6 GB`, because the part reserved by
+/// Rounds a memory size to the nearest power of √2, such as `22.6 GB`, because the part reserved by
 /// firmware and kernel varies.
 fn memory_class(gb: f64) -> String {
     let halves = (gb.log2() * 2.0).round();
@@ -189,7 +189,7 @@ pub fn software_differences(baseline: &Environment, current: &Environment) -> Ve
         [baseline, current].map(|environment| environment.drivers.clone()),
         [baseline, current].map(rocm_components),
     ];
-    // Which of these are listed depends on the devices that a run uses.
+    // These lists depend on the devices that a run uses, so an empty list is not a difference.
     for [before, now] in listed {
         if !before.is_empty() && !now.is_empty() {
             found.extend(differing(&before, &now));

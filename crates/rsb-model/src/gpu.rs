@@ -19,10 +19,11 @@ pub struct Gpu {
     pub pci_address: Option<String>,
     /// Whether the GPU is discrete or part of the CPU.
     pub kind: Option<GpuKind>,
-    /// Whether it is a virtual function (SR-IOV): a share of a GPU that a guest can use.
+    /// Whether the GPU is a virtual function (SR-IOV): a share of a physical GPU that a guest can
+    /// use.
     pub virtual_function: Option<bool>,
-    /// PCI address of the GPU whose virtual function it is. Absent for other GPUs, and in a guest,
-    /// which cannot see that GPU.
+    /// PCI address of the physical GPU to which this virtual function belongs. Absent for physical
+    /// GPUs, and in a guest, which cannot see the physical GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub physical_function: Option<String>,
     /// Instruction set, such as `gfx1100` or `sm_90`.
@@ -53,8 +54,8 @@ pub struct Gpu {
     pub vbios: Option<String>,
     /// DRM device file of the GPU, such as `renderD128`.
     pub render_node: Option<String>,
-    /// Node in the topology of AMD's compute driver (KFD), which orders devices by it. Null if the
-    /// topology does not list the GPU.
+    /// Node number in the topology of AMD's compute driver (KFD), which determines the order of its
+    /// devices. Null if the topology does not list the GPU.
     pub kfd_node: Option<u32>,
     /// Partition mode, such as `SPX/NPS1`.
     pub partition: Option<String>,
@@ -243,8 +244,8 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Describes the result as a phrase after a GPU (or, with `gpus` above 1, several):
-    /// `does not answer`.
+    /// Returns the result as a verb phrase such as `does not answer`. Its subject is one GPU, or
+    /// several if `gpus` is above 1.
     pub const fn describe(self, gpus: usize) -> &'static str {
         match (self, gpus) {
             (Self::Late, 0 | 1) => "does not answer",
@@ -263,7 +264,7 @@ impl Gpu {
         known.unwrap_or("unknown GPU")
     }
 
-    /// Returns whether it is an AMD GPU.
+    /// Returns whether this is an AMD GPU.
     pub fn is_amd(&self) -> bool {
         self.pci_id.as_deref().is_some_and(|id| id.starts_with("1002:"))
             || self.gfx_target.as_deref().is_some_and(|target| target.starts_with("gfx"))
@@ -274,14 +275,16 @@ impl Gpu {
         self.driver.as_deref()?.split(' ').next()
     }
 
-    /// Returns the GPU of `gpus`, the list of its machine, whose virtual function it is.
+    /// Returns the physical GPU of this virtual function. `gpus` is the list of GPUs of the
+    /// machine.
     pub fn physical_gpu<'a>(&self, gpus: &'a [Self]) -> Option<&'a Self> {
         let address = self.physical_function.as_deref()?;
         gpus.iter().find(|gpu| gpu.pci_address.as_deref() == Some(address))
     }
 
     /// Describes a virtual function: `a virtual function of GPU 0 on this host`, or `a virtual
-    /// function` in a guest. `gpus` is the list of its machine. Returns `None` for other GPUs.
+    /// function` in a guest. `gpus` is the list of GPUs of the machine. Returns `None` for a
+    /// physical GPU.
     pub fn describe_virtual_function(&self, gpus: &[Self]) -> Option<String> {
         if self.virtual_function != Some(true) {
             return None;

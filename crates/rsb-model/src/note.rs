@@ -11,7 +11,7 @@ use crate::ids::DeviceRef;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Record", try_from = "Record")]
 pub enum Note {
-    /// The user stopped the run. It contains the cases that had ended.
+    /// The user stopped the run, which contains only the cases that had ended.
     Interrupted,
     /// The run was cut off. Its results were recovered from the journal.
     CutOff {

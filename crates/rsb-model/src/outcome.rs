@@ -30,7 +30,7 @@ impl std::str::FromStr for Outcome {
     }
 }
 
-/// Types of obstacles that programs distinguish.
+/// Category of an obstacle, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
@@ -38,7 +38,7 @@ pub enum Obstacle {
     DoesNotFit,
     /// A package, or the Python that should contain it, is missing or broken.
     MissingPackage,
-    /// The software lacks the operation, or lacks it for this data type.
+    /// The software does not support the operation, or not for this data type.
     UnsupportedOperator,
     /// The run ended before the case was measured; nothing is known about it.
     NotReached,
@@ -50,7 +50,7 @@ pub enum Obstacle {
 )]
 #[error("{what}: {why} ({cure})")]
 pub struct Reason {
-    /// Item that is missing or broke.
+    /// Missing or broken item.
     pub what: String,
     /// Cause, if it is known.
     pub why: String,
@@ -62,7 +62,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Returns a reason made of three short sentences.
+    /// Returns a reason with the missing or broken item, its cause and its remedy.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), cure: cure.into(), obstacle: None }
     }

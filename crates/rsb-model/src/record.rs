@@ -103,8 +103,8 @@ pub const TIME: &str = "time_ms";
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
 /// Metadata key of a case in a baseline: measurements of earlier runs, which show how noisy the
-/// case is. For each run, oldest first, it lists each process's milliseconds per iteration in its
-/// least disturbed sample.
+/// case is. Lists the runs, oldest first; for each run, it contains the time per iteration in
+/// milliseconds of each process's least disturbed sample.
 pub const PAST_PROCESSES: &str = "past_processes_ms";
 
 /// Metadata key for the reason why the requested instructions of a case were not counted.
@@ -124,7 +124,7 @@ const fn default_outcome() -> Outcome {
 #[derive(JsonSchema)]
 #[allow(dead_code)]
 struct OptionalReason {
-    /// Item that is missing or broke.
+    /// Missing or broken item.
     what: Option<String>,
     /// Cause, if it is known.
     why: Option<String>,

@@ -145,8 +145,8 @@ impl Samples {
 
 impl Samples {
     /// Returns at most [`SAMPLES_KEPT`] samples with the same center and spread. If there are more,
-    /// their times per iteration are replaced by evenly spaced quantiles (0.5/30, 1.5/30 …), the
-    /// lowest by the floor. Times are rounded to six significant digits. Invalid samples are
+    /// their times per iteration are replaced by evenly spaced quantiles (0.5/30, 1.5/30 …), and
+    /// the lowest by the floor. Times are rounded to six significant digits. Invalid samples are
     /// returned unchanged, so that the comparison can report the problem.
     #[must_use]
     pub fn thinned(&self) -> Self {
@@ -197,7 +197,8 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
 }
 
 /// Returns the value below which `share` of the `sorted` values fall, if each value represents the
-/// middle of its own part (type 5 of Hyndman and Fan). `None` if `sorted` is empty.
+/// middle of an equal part of the distribution (type 5 of Hyndman and Fan). `None` if `sorted` is
+/// empty.
 pub fn share_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = (share * sorted.len() as f64 - 0.5).clamp(0.0, last as f64);
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn the_floor_is_the_least_sample_unless_there_are_very_many() {
         assert!([1, 2, 30, 100].iter().all(|&count| (floor_of(count) - 1.0).abs() < 1e-12));
-        // Five of a thousand lie below.
+        // Five of the 1000 samples are below the floor.
         assert!((floor_of(1000) - 5.5).abs() < 1e-12, "{}", floor_of(1000));
         assert_eq!(samples(&[], &[]).floor(), Err(SamplesError::Empty));
     }

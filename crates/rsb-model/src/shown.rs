@@ -2,7 +2,7 @@
 //! written to a spreadsheet.
 
 /// Replaces characters that move the cursor, break the line or change the text direction with
-/// spaces, so that `text` cannot disguise itself.
+/// spaces, so that `text` cannot be displayed as something else.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if is_disguise(c) { ' ' } else { c }).collect()
 }

@@ -106,7 +106,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         let mut column: Vec<Json> = Vec::with_capacity(shares.len());
         for share in &shares {
             let mean = spread(share, figure).map(|spread| spread.mean);
-            // A tenth is finer than the resolution of any sensor here.
+            // A tenth is finer than the resolution of any of these sensors.
             column.push(mean.map(|mean| (mean * 10.0).round() / 10.0).into());
         }
         add_column(&mut series, name, column);
@@ -117,7 +117,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
     let held_back = shares.iter().map(|share| {
         let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
         begins = to;
-        // The change of a counter refers to the time since the previous sample.
+        // The change of a counter covers the time since the previous sample.
         let (throttled, reasons) = throttling(samples.get(from..to).unwrap_or_default());
         throttled.map(|_| reasons.join(", ")).into()
     });

@@ -78,8 +78,8 @@ named_enum! {
         NotMeasured = "not_measured",
         /// The fastest samples did not change, but the median is worse by the threshold or more.
         MedianWorse = "median_worse",
-        /// Slower, but processes of the baseline or of earlier runs were as slow so often that this may
-        /// be chance.
+        /// Slower, but processes of the baseline or of earlier runs were equally slow so often that
+        /// this may be chance.
         BaselineAsSlow = "baseline_as_slow",
         /// Both sides, or two runs of one side, contain the same samples.
         SameSamples = "same_samples",

@@ -71,7 +71,7 @@ impl From<AlertState> for NotifyState {
 pub struct SeriesChange {
     /// Id of the case or series.
     pub id: String,
-    /// Name of the metric; empty if the whole case is meant.
+    /// Name of the metric; empty for the whole case.
     pub metric: String,
     /// Change in percent of the old level, if known.
     pub change_percent: Option<f64>,
@@ -105,7 +105,7 @@ impl SeriesChange {
 pub struct GateScope {
     /// Machine, as the directory name of its hardware; empty if unknown.
     pub machine: String,
-    /// What the code is compared with: a baseline, a revision or the history.
+    /// Reference of the comparison: a baseline, a revision or the history.
     pub reference: String,
     /// Branch of the code, or its commit if no branch is checked out; empty if unknown.
     pub branch: String,
@@ -141,7 +141,7 @@ pub struct NotifyAlert {
     pub first_seen: Timestamp,
     /// First run at the new level, or the judged run.
     pub run: Option<String>,
-    /// What `gate` compared the run with.
+    /// Reference with which `gate` compared the run.
     pub reference: Option<String>,
     /// `worse`, `better`, or `changed` if the direction is unknown.
     pub direction: String,
@@ -152,9 +152,9 @@ pub struct NotifyAlert {
     pub is_tentative: bool,
     /// The series that changed most, largest change first.
     pub series: Vec<SeriesChange>,
-    /// Basis for closing the alert, by hash of the case: of a gate, the threshold in percent of each
-    /// decided case; of cases that are not measured, when each was measured last, in seconds. Not
-    /// part of a message.
+    /// Values that decide whether the alert may close, by hash of the case. For a gate: the
+    /// threshold in percent of each decided case. For cases that are not measured: the time of each
+    /// last measurement, in seconds. Not included in messages.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(skip)]
     pub decided: BTreeMap<String, f64>,
@@ -172,7 +172,7 @@ pub struct NotifyAlert {
     pub next: Vec<String>,
 }
 
-/// What the current analysis says about a tracked change.
+/// Result of the current analysis for a tracked change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnalysisContext {
     /// Number of series of the machine; 0 if unknown.
@@ -184,7 +184,7 @@ pub struct AnalysisContext {
 }
 
 impl AnalysisContext {
-    /// Without an analysis.
+    /// Context if there is no analysis.
     pub const NONE: Self =
         Self { measured: 0, is_repeated: false, critical_percent: f64::INFINITY };
 }
@@ -194,7 +194,7 @@ impl AnalysisContext {
 pub struct DetailSection {
     /// Heading.
     pub heading: &'static str,
-    /// Lines below it.
+    /// Lines below the heading.
     pub lines: Vec<String>,
 }
 
@@ -203,7 +203,8 @@ impl NotifyAlert {
     pub fn from_tracked(alert: &TrackedAlert, analysis: AnalysisContext) -> Self {
         let AnalysisContext { measured, is_repeated, critical_percent } = analysis;
         let is_suspected = !alert.moves.iter().any(|one| one.confirmed);
-        // `trend` waits for more runs, but the severity of an alert should not change by that.
+        // `trend` reports a critical change as a warning until more runs confirm it. The severity
+        // of an alert should not change then.
         let is_critical = is_repeated
             && alert.severity == Severity::Warning
             && alert.direction == "worse"
@@ -281,9 +282,8 @@ impl NotifyAlert {
         })
     }
 
-    /// Returns the alert of cases that were not measured for more than `days`: open if there is
-    /// one, else recovered if the reported ones are measured again. Cases without a value for two
-    /// months do not count.
+    /// Returns the alert about cases that were not measured for more than `days`: open if there are
+    /// any, otherwise recovered. Ignores cases without a value for two months.
     pub fn from_unmeasured(
         machine: &str,
         cases: &[LastMeasured],
@@ -339,7 +339,7 @@ impl NotifyAlert {
         }
     }
 
-    /// Returns the alert as it is in a message: with the largest series only.
+    /// Returns the alert for a message: with only the largest series, and without `decided`.
     pub(crate) fn for_message(mut self) -> Self {
         self.series.truncate(MAX_SERIES);
         self.decided.clear();
@@ -424,7 +424,10 @@ impl NotifyAlert {
         let mut causes = self.causes.clone();
         if self.is_machine_wide() {
             let (count, all) = (self.series_count, self.measured);
-            causes.insert(0, format!("{count} of {all} series changed together: the machine?"));
+            causes.insert(
+                0,
+                format!("{count} of {all} series changed together; the machine may be the cause"),
+            );
         }
         let named = self.series.iter().take(MAX_SERIES);
         let mut series: Vec<String> = named.map(SeriesChange::line).collect();

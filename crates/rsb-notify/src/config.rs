@@ -36,12 +36,12 @@ pub struct NotifySection {
     pub email: Option<EmailSection>,
     /// Prometheus Alertmanager.
     pub alertmanager: Option<AlertmanagerSection>,
-    /// A webhook with JSON.
+    /// A webhook that receives JSON.
     pub webhook: Option<WebhookSection>,
     /// Issues of a GitHub repository.
     #[serde(rename = "github-issue")]
     pub github_issue: Option<GithubIssueSection>,
-    /// A program that reads JSON.
+    /// A program that reads JSON from standard input.
     pub command: Option<CommandSection>,
 }
 
@@ -71,7 +71,7 @@ pub struct SlackSection {
 pub struct EmailSection {
     /// Name of the mail server.
     pub host: String,
-    /// Port; by default that of the kind of encryption.
+    /// Port; the default depends on the encryption.
     pub port: Option<u16>,
     /// Encryption.
     #[serde(default)]
@@ -125,7 +125,7 @@ const fn default_keep() -> u32 {
 pub struct WebhookSection {
     /// Address.
     pub url: ValueSource,
-    /// Key of the signature of Standard Webhooks, a secret.
+    /// Signing key as in Standard Webhooks, a secret.
     pub secret: Option<ValueSource>,
 }
 
@@ -372,7 +372,7 @@ fn check_email(email: &EmailSection) -> Result<(), String> {
         return Err("`email.tls = \"none\"` is only for a server on localhost".to_owned());
     }
     if email.user.is_some() != email.password.is_some() {
-        return Err("`email.user` and `email.password` need each other".to_owned());
+        return Err("set both `email.user` and `email.password`, or neither".to_owned());
     }
     check_secret("email.password", email.password.as_ref())
 }
@@ -405,7 +405,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a secret in the configuration file, without repeating it.
+/// Rejects a secret written in the configuration file; the error does not contain it.
 fn check_secret(key: &str, source: Option<&ValueSource>) -> Result<(), String> {
     if source.is_some_and(ValueSource::is_plain) {
         return Err(format!(
@@ -514,7 +514,7 @@ mod tests {
                 files: &["./x.sh"],
                 variables: &[],
             },
-            // It exists in the directory of the tests.
+            // Tests run in the directory of the crate, in which this file exists.
             Row {
                 table: "command = { run = ['sh', 'Cargo.toml'] }",
                 files: &["Cargo.toml"],

@@ -22,15 +22,15 @@ const MAX_WAIT: SignedDuration = SignedDuration::from_hours(24);
 /// Why a message was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It may be accepted later.
+    /// The message may be accepted later.
     #[error("{why}")]
     Later {
         /// Cause.
         why: String,
-        /// Wait that the receiver asks for.
+        /// Time to wait, as requested by the receiver.
         after: Option<SignedDuration>,
     },
-    /// It will never be accepted.
+    /// The message will never be accepted.
     #[error("{why}")]
     Final {
         /// Cause.
@@ -69,7 +69,7 @@ pub(crate) struct HttpRequest<'a> {
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<SignedDuration>,
-    /// Whether no request is left until the limit of the receiver is reset.
+    /// Whether the receiver's limit of requests is used up until it is reset.
     pub(crate) is_exhausted: bool,
     pub(crate) body: String,
 }
@@ -107,7 +107,7 @@ fn hide(url: &str, text: &str) -> String {
         only_path.trim_start_matches('/'),
         query,
     ] {
-        // Shorter parts are no secrets, and would replace parts of words.
+        // Shorter parts are not secrets, and replacing them would damage other words.
         if part.len() >= 4 {
             text = text.replace(part, "the address");
         }
@@ -158,7 +158,7 @@ fn read(answer: Response<ureq::Body>) -> Result<HttpAnswer, SendError> {
     let remaining = parts.headers.get("x-ratelimit-remaining");
     let is_exhausted = remaining.is_some_and(|value| value.as_bytes() == b"0");
     let mut bytes = Vec::new();
-    // An answer that ends early has a status, which decides; its body is only a message.
+    // If the answer ends early, its status still decides; its body is only a message.
     let read = body.into_reader().take(MAX_ANSWER).read_to_end(&mut bytes);
     let status = parts.status.as_u16();
     if let (Err(error), 200..=299) = (read, status) {

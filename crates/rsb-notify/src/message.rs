@@ -48,7 +48,7 @@ impl NotifyEvent {
 pub struct Notification {
     /// Id, of letters, digits and `-`. A message that is sent again has the same id.
     pub id: String,
-    /// Id of the first message about the first alert, if this is a later one.
+    /// Id of the first message about the first alert, if this message is a later one.
     pub reply_to: Option<String>,
     /// Reason.
     pub event: NotifyEvent,

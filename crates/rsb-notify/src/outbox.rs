@@ -1,10 +1,11 @@
 //! The outbox: one file in the results directory with the state of all receivers, the silences and
 //! the messages to send. It is replaced atomically and readable only by its owner.
 //!
-//! A message is on the disk before it is sent, and removed after its receiver accepted it. A crash
-//! in between sends it again, with the same id: at least once, at most one duplicate per crash.
-//! The file is locked while it changes, but not while a message is sent; a second lock, which ends
-//! with its process, lets one process send at a time.
+//! A message is written to the disk before it is sent, and removed after its receiver accepted it.
+//! After a crash in between, it is sent again with the same id. So each message is delivered at
+//! least once, with at most one duplicate per crash. The file is locked while it changes, but not
+//! while a message is sent. A second lock, released when its process ends, lets one process send at
+//! a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -46,7 +47,7 @@ const INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 /// Longest wait between two attempts, unless the receiver asks for more.
 const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(10);
 
-/// Age from which a message is given up.
+/// Age at which the program gives up sending a message.
 const EXPIRED: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Maximum size of the file in bytes.
@@ -121,7 +122,7 @@ impl Default for NotifyBook {
 pub struct OutboxEntry {
     /// Name of the receiver.
     pub receiver: String,
-    /// Recipient of a mail, which is sent to each one.
+    /// Recipient of a mail; each recipient has a separate entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<String>,
     /// The message.
@@ -202,7 +203,7 @@ impl NotifyBook {
         Ok(Self { format_version: FORMAT_VERSION, ..book })
     }
 
-    /// Decides for each of `sections` what is due for `alerts`, without storing it.
+    /// Returns the messages that are due for `alerts` at each of `sections`, without storing them.
     pub fn preview(
         &self,
         sections: &[NotifySection],
@@ -222,7 +223,7 @@ impl NotifyBook {
         previews
     }
 
-    /// Returns `alerts`, and those held back that are not among them.
+    /// Returns `alerts` and the held alerts that are not among them.
     fn with_held(&self, alerts: &[NotifyAlert]) -> Vec<NotifyAlert> {
         let is_known = |held: &NotifyAlert| alerts.iter().any(|alert| alert.key == held.key);
         let held = self.held.iter().filter(|held| !is_known(held));
@@ -259,8 +260,8 @@ impl NotifyBook {
         self.held = alerts;
     }
 
-    /// Adds a message, to each recipient of a mail. A receiver that keeps the state of alerts gets
-    /// only one: the newest, with the closings of the earlier ones.
+    /// Adds a message; for mail, once per recipient. A receiver that keeps the state of alerts gets
+    /// a single message, into which the alerts of its waiting messages are merged.
     fn push(&mut self, section: &NotifySection, notification: &Notification, now: Timestamp) {
         let recipients = match &section.email {
             Some(email) => email.to.iter().cloned().map(Some).collect(),
@@ -284,7 +285,7 @@ impl NotifyBook {
         }
     }
 
-    /// Moves what waits for the receiver of `entry` into it.
+    /// Merges the waiting messages for the receiver of `entry` into `entry`.
     fn merge_former(&mut self, entry: &mut OutboxEntry) {
         let is_former = |former: &mut OutboxEntry| former.has_target_of(entry);
         let former: Vec<OutboxEntry> = self.pending.extract_if(.., is_former).collect();
@@ -311,7 +312,7 @@ impl NotifyBook {
             let mut failed = self.pending.iter().filter(|other| other.attempts > 0);
             failed.any(|other| other.has_target_of(entry))
         };
-        // The first of equal ones is the oldest.
+        // `min_by_key` returns the first of several minima, which is the oldest message.
         self.pending.iter().filter(is_known).min_by_key(|entry| (has_failed(entry), entry.next_try))
     }
 
@@ -361,7 +362,7 @@ impl NotifyBook {
         self.delay(sent, later(now, wait));
     }
 
-    /// Removes the message at `at`, and keeps it among those that were given up.
+    /// Moves the message at index `at` to the failed ones.
     fn give_up(&mut self, at: usize, why: &str, report: &mut DeliveryReport) {
         let mut entry = self.pending.remove(at);
         report.given_up.push(format!(
@@ -399,7 +400,7 @@ impl NotifyBook {
 #[derive(Debug)]
 pub struct Outbox {
     results: PathBuf,
-    /// As of the last access.
+    /// Contents at the last access.
     book: NotifyBook,
 }
 
@@ -423,7 +424,8 @@ impl Outbox {
         Ok(result)
     }
 
-    /// Takes the lock called `name`; it ends when it is dropped or its process ends.
+    /// Acquires the lock file `name`. The lock is released when the file is dropped or the process
+    /// ends.
     fn lock(&self, name: &str, wait: Duration) -> Result<File, NotifyError> {
         let mut options = OpenOptions::new();
         let lock = open_private(
@@ -441,7 +443,8 @@ impl Outbox {
                 Err(TryLockError::WouldBlock) => {
                     return Err(NotifyError::Busy { path: self.results.clone() });
                 }
-                // Without locks, as on some NFS: a duplicate is better than no alert.
+                // Continue if the file system has no locks, as on some NFS: a duplicate is better
+                // than no alert.
                 Ok(()) | Err(TryLockError::Error(_)) => return Ok(lock),
             }
         }
@@ -489,7 +492,7 @@ impl Outbox {
     }
 
     /// Sends the waiting messages for at most about `budget`, the oldest of each receiver first. If
-    /// another process sends until then, they wait.
+    /// another process is sending all that time, they remain in the outbox.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -569,7 +572,7 @@ fn write_private(dir: &Path, path: &Path, book: &NotifyBook) -> io::Result<()> {
     file.write_all(&serde_json::to_vec_pretty(book)?)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
-    // Some file systems refuse; the contents are safe regardless.
+    // Some file systems refuse to sync a directory; the contents are safe regardless.
     if let Ok(handle) = File::open(dir) {
         let _ = handle.sync_all();
     }

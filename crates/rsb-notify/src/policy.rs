@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::alert::{AlertKind, NotifyAlert, NotifyState};
 use crate::message::{Notification, NotifyEvent};
 
-/// Age from which a change is not reported to a new receiver.
+/// Changes that began longer than this before the first decision about a receiver are not reported
+/// to it.
 const STALE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Time after the last message after which a closed alert is forgotten.
@@ -139,7 +140,7 @@ pub struct Announced {
     pub opened: Timestamp,
     /// Number of messages since it was opened.
     pub messages: u32,
-    /// Size class of the change.
+    /// Size class of the change in the last message.
     pub size_class: u8,
     /// Severity in the last message.
     pub severity: Severity,
@@ -186,7 +187,7 @@ pub struct HeldAlert {
     pub key: String,
     /// Its headline.
     pub headline: String,
-    /// Why it is held.
+    /// Why the alert is held.
     pub why: String,
 }
 
@@ -246,9 +247,10 @@ pub fn decide(previous: &ReceiverState, input: &PolicyInput<'_>) -> Decision {
     decision
 }
 
-/// Returns the state of `alert` after the report `known`; `None` if it is unchanged. A gate closes an
-/// alert only if it decided every reported case by the same or a stricter threshold. Measurements
-/// close one only if every reported case has a newer value.
+/// Returns `alert` with the state to report after the earlier report `known`; `None` if it must not
+/// be reported. A gate closes an alert only if it decided every reported case with the same or a
+/// stricter threshold. An alert about unmeasured cases closes as recovered only if every reported
+/// case has a newer value, otherwise as withdrawn.
 fn judged_alert(known: Option<&Announced>, alert: &NotifyAlert) -> Option<NotifyAlert> {
     let is_checked = matches!(alert.kind, AlertKind::Gate | AlertKind::NotMeasured)
         && alert.state == NotifyState::Recovered;
@@ -271,7 +273,7 @@ fn judged_alert(known: Option<&Announced>, alert: &NotifyAlert) -> Option<Notify
     }
 }
 
-/// Returns what is due for `alert`, of which `known` was reported.
+/// Returns the message that is due for `alert`, given the earlier report `known`.
 fn due_event(
     known: Option<&Announced>,
     alert: &NotifyAlert,
@@ -279,7 +281,7 @@ fn due_event(
 ) -> Option<NotifyEvent> {
     let rule = input.rule;
     let Some(open) = known.filter(|known| known.phase == AnnouncedPhase::Open) else {
-        // One that was acknowledged or closed before it was reported is not reported.
+        // An alert that was acknowledged or closed before its first report is not reported.
         let is_due = alert.state == NotifyState::New && alert.severity >= rule.severity;
         return if is_due { Some(NotifyEvent::New) } else { None };
     };
@@ -288,7 +290,7 @@ fn due_event(
         NotifyState::Withdrawn => Some(NotifyEvent::Withdrawn),
         _ if rule.is_mirror => Some(NotifyEvent::Refresh),
         NotifyState::New if is_update(open, alert) => Some(NotifyEvent::Update),
-        // No user can acknowledge it.
+        // Users cannot acknowledge an alert about unmeasured cases, so it has no reminders.
         NotifyState::New if alert.kind == AlertKind::NotMeasured => None,
         NotifyState::New if input.clock.now.duration_since(open.last) >= rule.repeat => {
             Some(NotifyEvent::Reminder)
@@ -304,7 +306,7 @@ fn is_update(open: &Announced, alert: &NotifyAlert) -> bool {
             && alert.series.iter().any(|one| !open.cases.contains_key(&one.hash()))
 }
 
-/// Returns why `alert` is not sent now, if so.
+/// Returns why `alert` is held; `None` if it is sent now.
 fn hold_reason(
     known: Option<&Announced>,
     alert: &NotifyAlert,
@@ -312,7 +314,7 @@ fn hold_reason(
 ) -> Option<String> {
     let is_open = known.is_some_and(|known| known.phase == AnnouncedPhase::Open);
     if input.rule.is_mirror && is_open {
-        // Without a refresh, the receiver would close it by a timeout.
+        // Without a refresh, the receiver would close the alert after a timeout.
         return None;
     }
     if alert.is_tentative && !alert.state.is_closed() {
@@ -419,8 +421,8 @@ impl ReceiverState {
             let open = self.alerts.get(&alert.key);
             let open = open.filter(|known| known.phase == AnnouncedPhase::Open);
             let former = open.map_or(alert.severity, |open| open.severity);
-            // The severity is part of the identity there: it never falls, and if it rises, the
-            // former alert is closed.
+            // In Alertmanager, the severity is part of an alert's identity: it never decreases, and
+            // if it increases, the former alert is closed.
             let is_raised = alert.severity > former && !alert.state.is_closed();
             if input.rule.is_mirror && !is_raised {
                 sent.severity = former;
@@ -441,7 +443,7 @@ impl ReceiverState {
         let first = group.alerts.first().and_then(|alert| self.alerts.get(&alert.key));
         let key = group.alerts.first().map_or("", |alert| alert.key.as_str());
         let (occurrence, messages) = first.map_or((1, 1), |one| (one.occurrence, one.messages));
-        // Without the time, ids would repeat after the file of the outbox is lost.
+        // The time keeps ids unique if the outbox file is lost.
         let opened = first.map_or(now, |one| one.opened).as_second();
         let receiver = short_hash(&[input.receiver, key].join("\n"));
         let thread = format!("{receiver}-{opened}-{occurrence}");

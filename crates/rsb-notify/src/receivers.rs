@@ -27,7 +27,7 @@ const BRIEF: Duration = Duration::from_secs(5);
 pub fn send_briefly(section: &NotifySection, notification: &Notification) -> Result<(), SendError> {
     let (mut section, notification) = (section.clone(), notification.clone());
     if let Some(command) = &mut section.command {
-        // Its process is ended in time.
+        // The time limit of the command ends its process.
         command.timeout_seconds = command.timeout_seconds.min(BRIEF.as_secs());
         return send(&section, &notification);
     }
@@ -70,7 +70,7 @@ fn post(
     exchange(&HttpRequest { method: HttpMethod::Post, url, headers, body })?.into_result(url)
 }
 
-/// Shortens `text` to at most `most` UTF-16 units, which receivers count.
+/// Shortens `text` to at most `most` UTF-16 units, the unit of the receivers' limits.
 fn fit(text: &str, most: usize) -> String {
     if text.encode_utf16().count() <= most {
         return text.to_owned();

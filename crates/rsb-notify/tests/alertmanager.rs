@@ -1,5 +1,5 @@
-//! A real Alertmanager, from Debian's package `prometheus-alertmanager`, started by the test: an
-//! alert ends by a verdict, not by a timeout.
+//! A real Alertmanager, from Debian's package `prometheus-alertmanager`, started by the test: a
+//! verdict closes an alert, not a timeout.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -26,7 +26,7 @@ fn an_alert_fires_once_and_ends_by_a_verdict_only() {
     let open = alert("a-1", 30.0);
     tell(&section, &open).unwrap();
     assert_eq!(next_statuses(&messages), ["a-1 firing"]);
-    // Sent again as after a run, then not for longer than the time after which it would be resolved.
+    // Send the alert again, as after a run, and then wait for longer than Alertmanager's timeout.
     thread::sleep(Duration::from_millis(500));
     tell(&section, &open).unwrap();
     thread::sleep(Duration::from_secs(3));

@@ -64,7 +64,7 @@ fn a_server_gets_a_message_only_if_its_certificate_is_trusted() {
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("1 message waits for `hook`"), "{text}");
     assert_eq!(requests.try_iter().count(), 0);
-    // It waits until the next attempt is due.
+    // The message waits until the next attempt is due.
     let accepted = sender.env("SSL_CERT_FILE", path("server.crt")).output().unwrap();
     assert!(accepted.status.success(), "{}", String::from_utf8_lossy(&accepted.stderr));
     assert_eq!(requests.try_iter().count(), 1);

@@ -76,7 +76,7 @@ fn a_kill_at_a_random_moment_loses_no_alert_and_sends_at_most_one_twice() {
     assert!(interrupted > 0, "no kill was between storing and sending");
 }
 
-/// Returns how long a process takes that is not killed.
+/// Returns how long the sender takes if it is not killed.
 fn time_of_a_sender() -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let (address, _requests) = serve(vec![accepted()]);

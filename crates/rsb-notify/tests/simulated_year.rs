@@ -50,9 +50,9 @@ fn normal(random: &mut Generator) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
 
-/// Returns the values of a series. Its noise has a coefficient of variation of at most 2 %: 0.5 to
-/// 1.5 % per run, 0.5 % that wanders from run to run, the factor of each run that all series
-/// share, and one value in 200 that is 8 % too high.
+/// Returns the values of a series. Its noise has a coefficient of variation of at most 2 %. It
+/// consists of 0.5 to 1.5 % per run, a drift of 0.5 %, a factor of each run that all series share,
+/// and one value in 200 that is 8 % too high.
 fn values(
     series: usize,
     planted: &[Planted],

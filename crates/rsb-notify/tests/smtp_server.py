@@ -17,12 +17,12 @@ numbers = itertools.count()
 
 
 class Handler:
-    """Stores mails; refuses the recipient `nobody@lab.example` and is full for `full@lab.example`."""
+    """Stores mails; rejects the recipient `nobody@lab.example`, and reports a full mailbox for `full@lab.example`."""
 
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        """Answers a recipient."""
+        """Returns the answer to a recipient."""
         if address == "nobody@lab.example":
             return "550 no such user"
         if address == "full@lab.example":
@@ -31,7 +31,7 @@ class Handler:
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        """Writes a mail, after its recipients."""
+        """Writes a mail to a file, preceded by its recipients."""
         content = envelope.content
         assert isinstance(content, bytes)
         recipients = " ".join(envelope.rcpt_tos).encode()

@@ -1,6 +1,6 @@
-//! Time to typeset a report, size of the result, and peak memory, by the number of rows of its
-//! longest table: `figures REPORT.json 30 1000 6000`. The document is the input of a worker; to
-//! obtain it, set `RSB_PDF_WORKER` to a script that runs `cat`.
+//! Measures the time to typeset a report, the size of the result, and the peak memory, for
+//! different numbers of rows in its longest table: `figures REPORT.json 30 1000 6000`. REPORT.json
+//! is the input of a worker. To obtain it, set `RSB_PDF_WORKER` to a script that runs `cat`.
 #![allow(clippy::unwrap_used)] // A tool for whoever works on this: its messages may end it.
 
 use std::time::Instant;
@@ -36,7 +36,7 @@ fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-/// Repeats `rows` up to `count`.
+/// Returns `count` rows by repeating `rows`.
 fn stretch(rows: &mut Vec<Value>, count: usize) {
     let once = rows.clone();
     *rows = once.into_iter().cycle().take(count).collect();

@@ -1,7 +1,7 @@
 //! The embedded fonts, and replacement of characters that cannot be drawn.
 //!
-//! PDF/UA-1 does not allow characters without a shape. A character that no font has, or an
-//! invisible one that affects the text around it, is replaced with its code: `[U+4E2D]`.
+//! PDF/UA-1 does not allow characters without a glyph. A character that no font contains, or an
+//! invisible one that affects the text around it, is replaced by its code: `[U+4E2D]`.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ fn has_glyph(c: char, fonts: &[Font]) -> bool {
     fonts.iter().any(|font| font.info().coverage.contains(u32::from(c)))
 }
 
-/// Returns whether `c` affects its neighbors and has no shape: control characters, joiners,
+/// Returns whether `c` affects its neighbors and has no glyph: control characters, joiners,
 /// direction marks, tags.
 const fn steers(c: char) -> bool {
     matches!(

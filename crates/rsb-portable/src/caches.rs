@@ -1,7 +1,8 @@
-//! Caches of a GPU. OpenCL reports one size, which is a first-level cache on AMD
-//! (`globalMemCacheSize_` in clr's `rocdevice.cpp`) and 72 KiB on some NVIDIA GPUs
-//! (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes that determine buffer
-//! sizes and cache flushes therefore come from other sources or are unknown.
+//! Caches of a GPU. OpenCL reports a single size: that of a first-level cache on AMD
+//! (`globalMemCacheSize_` in clr's `rocdevice.cpp`), and 72 KiB on some NVIDIA GPUs
+//! (<https://github.com/pocl/pocl/issues/1359>). Vulkan reports none. Buffer sizes and cache
+//! flushes depend on cache sizes, which are therefore taken from other sources or treated as
+//! unknown.
 #![allow(unsafe_code)]
 
 use rsb_model::environment::Cache;
@@ -17,13 +18,14 @@ pub(crate) struct GpuIdentity<'a> {
     pub(crate) address: Option<&'a str>,
     /// PCI vendor ID.
     pub(crate) vendor: Option<u32>,
-    /// Size of a cache, as reported by the backend.
+    /// Cache size reported by the backend.
     pub(crate) reported: Option<u64>,
 }
 
-/// Returns the caches shared by the whole GPU, nearest first. Sources, in order: the vendor's
-/// driver for the same bus address, the table of PCI IDs, and the backend, unless the GPU is from a
-/// vendor for which it reports another cache. Empty if no source has them.
+/// Returns the caches shared by the whole GPU, nearest first; empty if unknown. Sources, in order:
+/// the CUDA driver for NVIDIA GPUs, AMD's compute driver or a table of PCI IDs for the GPU at this
+/// PCI address, and the size reported by the backend. The last is ignored for AMD and NVIDIA, for
+/// which it may be another cache.
 pub(crate) fn of_gpu(gpu: GpuIdentity<'_>) -> Vec<Cache> {
     let by_cuda = gpu.address.filter(|_| gpu.vendor == Some(NVIDIA)).and_then(second_level_by_cuda);
     let probed = gpu
@@ -59,7 +61,7 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
     let api = Cuda::load().ok()?;
     let (init, count_of, device_at) = (api.cuInit?, api.cuDeviceGetCount?, api.cuDeviceGet?);
     let (address_of, attribute_of) = (api.cuDeviceGetPCIBusId?, api.cuDeviceGetAttribute?);
-    // SAFETY: it takes no pointers; zero is the only valid flag.
+    // SAFETY: `cuInit` takes no pointers, and zero is its only valid flag.
     if unsafe { init(0) } != error::SUCCESS {
         return None;
     }
@@ -70,7 +72,7 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
     }
     (0..count).find_map(|ordinal| {
         let (mut device, mut size, mut text) = (0, 0, [0_u8; 32]);
-        // SAFETY: as above.
+        // SAFETY: the pointer is to a live variable of the device type.
         if unsafe { device_at(&raw mut device, ordinal) } != error::SUCCESS {
             return None;
         }
@@ -81,14 +83,14 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
         {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: the pointer is to a live `c_int`, and the driver returned the device.
         let status = unsafe { attribute_of(&raw mut size, attribute::L2_CACHE_SIZE, device) };
         (status == error::SUCCESS && size > 0).then(|| u64::from(size.unsigned_abs()))
     })
 }
 
-/// Returns whether an address reported by CUDA, whose domain may have eight digits, is the sysfs
-/// address `address`.
+/// Returns whether the PCI address reported by CUDA is the sysfs address `address`. CUDA may use
+/// eight digits for the domain.
 #[cfg(feature = "cuda")]
 fn is_at(text: &[u8], address: &str) -> bool {
     let text = std::ffi::CStr::from_bytes_until_nul(text)

@@ -1,9 +1,9 @@
-//! OpenCL and Vulkan backends for GPUs, and for drivers that run on the CPU, using packages of
-//! stock distributions. Both share the plans that map operations to portable kernels. Each backend
-//! is a crate feature.
+//! OpenCL and Vulkan backends for GPUs and for drivers that run on the CPU. Packages of stock
+//! distributions suffice. Both backends use the same plans, which map operations to portable
+//! kernels. Each backend is a crate feature.
 //!
 //! Kernel sources are in `kernels/opencl` and `kernels/vulkan`; `cargo xtask codegen` compiles the
-//! latter to SPIR-V.
+//! Vulkan kernels to SPIR-V.
 
 #[cfg(any(feature = "opencl", feature = "vulkan"))]
 mod caches;

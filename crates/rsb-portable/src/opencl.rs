@@ -1,8 +1,8 @@
-//! OpenCL backend for any platform, loaded at run time: PoCL, rusticl, AMD's, NVIDIA's, Intel's.
-//! The backend `oneapi` uses only Intel's platform.
+//! OpenCL backend for all platforms, loaded at run time: PoCL, rusticl, AMD, NVIDIA and Intel. The
+//! backend `oneapi` uses only Intel's platform.
 //!
-//! Layers: `api` (raw), `runtime` (errors as values), then owning types. Kernels are planned by
-//! `crate::portable`; their sources are in kernels/opencl.
+//! Layers: `api` (raw functions), `runtime` (status codes converted to errors), then types that own
+//! OpenCL objects. Kernels are planned by `crate::portable`; their sources are in kernels/opencl.
 #![allow(unsafe_code)]
 
 mod api;
@@ -42,7 +42,8 @@ impl OpenclBackend {
         Ok((runtime, found))
     }
 
-    /// Replaces the fix by Intel's runtime for Intel's platform, whatever else is missing.
+    /// Replaces the fix in `reason` by instructions for installing Intel's runtime, if only Intel's
+    /// platform is used.
     fn missing(self, reason: Reason) -> Reason {
         match self {
             Self::Every => reason,

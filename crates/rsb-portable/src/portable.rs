@@ -1,10 +1,10 @@
-//! Kernel plans shared by OpenCL and Vulkan: the portable kernels of an operation, their order and
-//! their arguments. The module is pure and accesses no device.
+//! Plans shared by OpenCL and Vulkan. A plan lists the portable kernels of an operation with their
+//! order and arguments. This module is pure and accesses no device.
 //!
-//! Portable kernels rely on no optional driver features: parameters contain f64 only if the data
-//! are f64, and groups of one launch have no order. A step that needs the results of all groups is
-//! a separate launch. Every buffer is padded to whole packs of 16 bytes, so that element-wise
-//! kernels need no special case at the end.
+//! Portable kernels need no optional driver features. Parameters are f64 only if the data are, and
+//! the groups of a launch run in any order; a step that needs the results of all groups is a
+//! separate launch. Every buffer is padded to a multiple of 16 bytes, called a pack, so
+//! element-wise kernels need no special case at the end.
 
 mod checks;
 mod tensor;
@@ -21,24 +21,24 @@ use rsb_device::operation::{
     MemoryStream, Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, StreamPattern,
 };
 
-/// Bytes that a work-item processes at once.
+/// Size of a pack in bytes. An element-wise work-item processes one pack.
 pub(crate) const PACK: u64 = 16;
 
 /// Work-items per group.
 pub(crate) const GROUP: u32 = 256;
 
-/// Packs per work-item of a reduction. The share of a group fits in L2, because a CPU traverses the
-/// share once for each work-item.
+/// Packs per work-item of a reduction. The packs of a group must fit in L2, because a CPU traverses
+/// them once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
 
-/// Operations per piece of work of the matrix units: 24 products of 16 x 16 x 16, or
-/// correspondingly more of a smaller shape.
+/// Operations per unit of work of the matrix peak kernels: 24 products of 16 × 16 × 16, or more
+/// products of a smaller shape.
 const MATRIX_PIECE: u64 = 24 * 2 * 16 * 16 * 16;
 
 /// A source file, compiled once for each data type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Module {
-    /// Streams, pointer chase, flush, the empty kernel.
+    /// Memory streams, row copies, pointer chase, cache flush and the empty kernel.
     Memory,
     /// Element-wise operations.
     Elementwise,
@@ -56,7 +56,7 @@ pub(crate) enum Module {
     Peak,
 }
 
-/// Value of a kernel parameter.
+/// A kernel argument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Argument {
     /// Buffer `index` of the operation.
@@ -69,7 +69,7 @@ pub(crate) enum Argument {
     Number(f64),
 }
 
-/// Size of a launch.
+/// Number of work-items or groups of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Number of work-items, in groups of any size.
@@ -89,10 +89,10 @@ pub(crate) struct Step {
     pub(crate) work: Work,
 }
 
-/// Kernel launches that perform an operation.
+/// The kernel launches of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// Module with the kernels.
+    /// Source file that contains the kernels.
     pub(crate) module: Module,
     /// Data type for which the kernels are compiled.
     pub(crate) dtype: Dtype,
@@ -107,7 +107,7 @@ pub(crate) struct Plan {
 /// Device properties that affect a plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// Device type, since different kernels are fast on a CPU.
+    /// Device type. CPUs use other kernels than GPUs.
     pub(crate) device_type: DeviceType,
     /// Compute units.
     pub(crate) units: u32,
@@ -160,7 +160,8 @@ impl Module {
     }
 }
 
-/// Returns the error for simultaneous transfers in both directions.
+/// Returns the error for simultaneous transfers in both directions, which no portable backend
+/// supports.
 pub(crate) fn both_ways_at_once() -> DeviceError {
     unsupported_error(
         "simultaneous transfers in both directions",
@@ -222,9 +223,9 @@ pub(crate) fn plan(
     ))
 }
 
-/// Plans a cache flush: overwrites `packs` packs of buffer 0, then reads the same number of buffer
-/// 1 into the word of buffer 2. The caches then hold clean data, whose eviction costs the following
-/// kernel nothing.
+/// Plans a cache flush: overwrites `packs` packs of buffer 0, then reads as many packs of buffer 1
+/// and stores their exclusive-or in buffer 2. The reads leave clean data in the caches, so the
+/// following kernel does not pay for write-backs.
 pub(crate) fn flush(packs: u64, target: Target) -> Plan {
     let write = Step {
         kernel: "rsb_flush",
@@ -242,9 +243,9 @@ pub(crate) fn empty() -> Plan {
     Plan::of(Module::Memory, Dtype::F32, vec![step])
 }
 
-/// Plans `accesses` dependent reads by one lane. The number of lanes is an argument, so that the
-/// compiler cannot prove that the offset is uniform; AMD's compiler would then read through the
-/// scalar data cache.
+/// Plans `accesses` dependent reads by one work-item. The number of work-items is passed as an
+/// argument, so that the compiler cannot prove that all lanes read the same offset; AMD's compiler
+/// would then use the scalar data cache.
 pub(crate) fn chase(op: &PointerChase) -> Plan {
     let arguments = vec![
         Argument::Buffer(0),
@@ -265,7 +266,7 @@ impl Plan {
     }
 }
 
-/// State for planning one operation.
+/// Inputs for planning an operation.
 struct Planner<'a> {
     options: &'a Options,
     target: Target,
@@ -284,15 +285,15 @@ impl Planner<'_> {
         };
         let cure = match name {
             "mkl" | "onednn" | "openblas" | "gemm" => {
-                "it uses host memory: measure it with --backend cpu"
+                "this provider uses host memory: measure it with --backend cpu"
             }
-            _ => "choose one of these, or auto",
+            _ => "choose one of these providers, or auto",
         };
         let why = format!("this backend has the providers {}", chooses.join(" and "));
         Err(unsupported_error(&format!("{} by {name}", operation.name()), why, cure))
     }
 
-    /// Rejects rows whose end is not a multiple of the smallest store.
+    /// Rejects rows that do not end at a multiple of the smallest store.
     fn check_rows(&self, what: &str, dtype: Dtype, columns: u64) -> Result<(), DeviceError> {
         if dtype.bytes(columns).is_multiple_of(self.target.store_bytes) {
             return Ok(());
@@ -312,7 +313,7 @@ impl Planner<'_> {
         if op.stores == Stores::NonTemporal {
             return Err(unsupported_error(
                 "non-temporal stores",
-                "the kernel language of this backend has none",
+                "the kernel language of this backend has no non-temporal stores",
                 "choose stores=temporal, or measure on the CPU, with --backend cpu",
             ));
         }
@@ -337,7 +338,8 @@ impl Planner<'_> {
         ))
     }
 
-    /// Plans reading one buffer into the word of another.
+    /// Plans reads of a whole buffer, whose exclusive-or is stored in another buffer. `from` and
+    /// `to` are buffer indices.
     fn read(&self, packs: u64, [from, to]: [usize; 2]) -> Plan {
         let (share, groups) = self.shares(packs);
         let (count, scratch) = (Argument::Count, Argument::Scratch(0));
@@ -356,7 +358,8 @@ impl Planner<'_> {
         Plan { scratch: vec![u64::from(groups) * 8], ..Plan::of(Module::Memory, Dtype::F32, steps) }
     }
 
-    /// Returns packs per group, and the number of groups.
+    /// Divides `packs` packs between groups. Returns the number of packs per group and the number
+    /// of groups.
     fn shares(&self, packs: u64) -> (u64, u32) {
         let share = (u64::from(GROUP) * PACKS_PER_ITEM)
             .max(packs.div_ceil(u64::from(self.target.most_groups.max(1))));
@@ -381,7 +384,7 @@ impl Planner<'_> {
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported_error(
                 &format!("{} operations", op.operations),
-                format!("the number must be a multiple of {piece}"),
+                format!("the number of operations must be a multiple of {piece}"),
                 "choose a multiple of it",
             ));
         }

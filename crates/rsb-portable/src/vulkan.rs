@@ -1,10 +1,10 @@
 //! Vulkan backend for any GPU with a Vulkan driver, loaded at run time. Stock distributions include
-//! such drivers without any vendor's stack. It uses only compute: storage buffers, one queue, and
-//! timestamp queries.
+//! such drivers, so no vendor software is needed. The backend uses storage buffers, one compute
+//! queue and timestamp queries.
 //!
-//! Layers: the `ash` crate (raw), `instance` and `core` (ownership), then kernels. Kernels are
-//! planned by `crate::portable`; their WGSL sources are in kernels/vulkan, with the SPIR-V that
-//! `cargo xtask codegen` generates.
+//! Layers: the `ash` crate (raw functions), `instance` and `core` (ownership), then kernels.
+//! Kernels are planned by `crate::portable`; their WGSL sources are in kernels/vulkan, with the
+//! SPIR-V that `cargo xtask codegen` generates.
 #![allow(unsafe_code)]
 
 mod core;

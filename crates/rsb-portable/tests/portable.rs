@@ -1,6 +1,6 @@
-//! Tests of every operation on every OpenCL and Vulkan device of this host; Debian's PoCL and
-//! lavapipe suffice. Each result is compared with the reference. An unsupported operation must
-//! return a reason, and only if that is expected.
+//! Runs every operation on every OpenCL and Vulkan device of this host, and compares the results
+//! with the reference. Debian's PoCL and lavapipe suffice. An unsupported operation must be one
+//! that is expected to be unsupported.
 #![cfg(any(feature = "opencl", feature = "vulkan"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -17,7 +17,8 @@ use rsb_model::Dtype;
 const SEED: u64 = 11;
 const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-/// Opens every device of `backend`. Returns none, with a message, if there are none.
+/// Opens every device of `backend`. If there is none, reports the reason as a missing test
+/// requirement and returns an empty list.
 fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
     match backend.devices() {
         Ok(found) => (0..found.len() as u32).map(|index| backend.open(index).unwrap()).collect(),
@@ -28,7 +29,8 @@ fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
     }
 }
 
-/// Runs `operation` twice, as timing does, and returns the provider.
+/// Runs `operation`, verifies the result, and repeats this unless a launch changes its own inputs.
+/// Returns the provider.
 fn run(
     device: &dyn Device,
     operation: &Operation,
@@ -56,7 +58,8 @@ fn run(
     Ok(kernel.provider())
 }
 
-/// Runs all `operations` on every device. Unsupported ones must be expected by `may_lack`.
+/// Runs `operations` on every device and verifies them. An operation may be unsupported only if
+/// `may_lack` returns true for it.
 fn check(
     backend: &dyn Backend,
     operations: &[Operation],
@@ -98,7 +101,8 @@ fn kernels() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in FLOATS {
         for pattern in StreamPattern::ALL {
-            // One size that ends within a pack, and one that needs several groups of a reduction.
+            // One size that is not a multiple of 16 bytes, and one for which a reduction needs
+            // several groups.
             for elements in [5003, 70_001] {
                 all.push(Operation::Stream(MemoryStream {
                     pattern,
@@ -135,7 +139,8 @@ fn kernels() -> Vec<Operation> {
             all.push(Operation::Rearrange(order));
         }
         all.push(convolution(dtype));
-        // One token and several, with whole and shorter groups.
+        // One row of C or several, and rows of weights that do or do not fill the last quantization
+        // group.
         for (m, n, k, weights) in [
             (1, 20, 4096, Dtype::I4),
             (7, 18, 160, Dtype::I4),
@@ -173,7 +178,7 @@ fn kernels() -> Vec<Operation> {
     all
 }
 
-/// Checks products of every type and layout, with the device's default and with each kernel.
+/// Checks products of every type and layout, with the default provider and with each kernel.
 fn check_products(backend: &dyn Backend) {
     for device in devices(backend) {
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
@@ -210,7 +215,8 @@ fn check_products(backend: &dyn Backend) {
     }
 }
 
-/// Checks everything except operations: invalid ranges, buffers of another device, a flush, a copy.
+/// Checks device functions other than operations: copies, a flush, and the rejection of invalid
+/// ranges and of buffers of another device.
 fn check_rest(backend: &dyn Backend) {
     for device in devices(backend) {
         let (a, b) = (device.allocate(1000).unwrap(), device.allocate(1000).unwrap());
@@ -251,7 +257,8 @@ mod opencl {
     use rsb_portable::opencl::OpenclBackend;
     use std::time::Instant;
 
-    /// The time between events is part of the host's wait; without commands it is zero.
+    /// The time between two events is positive and within the host's time if there are commands
+    /// between them, and zero otherwise.
     #[test]
     fn times_are_those_of_the_commands_between_two_marks() {
         for device in devices(&OpenclBackend::Every) {
@@ -284,8 +291,8 @@ mod opencl {
                 assert!(all <= 1.2 * host_ns, "{all} ns of {host_ns}");
                 assert!(none.abs() < f64::EPSILON, "{none}");
             } else {
-                // The device clock was rejected, for a reason that depends on the machine; the time
-                // must still be plausible.
+                // The backend has rejected the driver's clock, which depends on the machine. Times
+                // by the host clock must still be plausible.
                 assert!(three > 0.0 && three <= host_ns, "{three} ns of {host_ns}");
             }
         }
@@ -342,8 +349,8 @@ mod vulkan {
     }
 }
 
-/// Checks that each kernel of each device is correct on some seeds, and that no mutation of it is
-/// accepted.
+/// Checks that each kernel of each device is correct for `seeds` seeds, and that verification
+/// detects mutated results.
 fn check_mutations(backend: &dyn Backend, seeds: u64, mutated: u64) {
     for device in devices(backend) {
         let reports = mutation::check_device(&*device, &[None], 0..seeds, mutated).unwrap();

@@ -1,7 +1,7 @@
-//! Limits of the control group that this process runs in, versions 1 and 2.
+//! Limits of the control group of this process, for cgroup versions 1 and 2.
 //!
-//! The effective limit is the smallest from the group up to the visible root. (The CPU quota is
-//! covered by `std::thread::available_parallelism`; this module reads the rest.)
+//! The effective limit is the smallest one from the group up to the visible root.
+//! (`std::thread::available_parallelism` covers the CPU quota; this module reads everything else.)
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ enum Version {
     Two,
 }
 
-/// Returns the bytes of memory that may be used; `None` without a limit.
+/// Returns the memory limit in bytes; `None` without a limit.
 pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     // Version 1 writes "no limit" as a number near 2⁶³.
     const NO_LIMIT: u64 = 1 << 60;
@@ -25,8 +25,7 @@ pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     limits.filter(|bytes| (1..NO_LIMIT).contains(bytes)).min()
 }
 
-/// Returns how many times the group was throttled since its creation because it had used up its CPU
-/// quota.
+/// Returns how often the group was throttled since its creation because its CPU quota was used up.
 pub(crate) fn held_back(host: &Host) -> Option<u64> {
     let counts = dirs(host, "cpu").into_iter().filter_map(|(_, dir)| {
         let text = read_text(&dir.join("cpu.stat"))?;
@@ -35,7 +34,7 @@ pub(crate) fn held_back(host: &Host) -> Option<u64> {
     counts.max()
 }
 
-/// Returns the directories of this process's group for `controller`, from the group up to the
+/// Returns the directories that limit this process for `controller`, from its own group up to the
 /// mount.
 fn dirs(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
     let (Some(groups), Some(mounts)) =
@@ -87,8 +86,8 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Returns the path of the group in `/proc/self/cgroup`: `4:memory:/path`, or `0::/path` in version
-/// 2.
+/// Parses a line of `/proc/self/cgroup` and returns the path of the group: `4:memory:/path`, or
+/// `0::/path` in version 2.
 fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

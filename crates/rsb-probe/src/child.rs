@@ -12,13 +12,13 @@ pub(crate) enum ChildEnd {
     Well(String),
     /// Failure.
     Badly,
-    /// Not within the time limit.
+    /// Killed at the time limit.
     Late,
     /// Not started.
     Missing,
 }
 
-/// Runs `command` to its end, or until the limit.
+/// Runs `command` until it ends or the limit is reached.
 pub(crate) fn run(mut command: Command, limit: Duration) -> ChildEnd {
     let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else {
         return ChildEnd::Missing;

@@ -29,7 +29,8 @@ pub(crate) fn read(host: &Host) -> Cpu {
     }
 }
 
-/// Returns the first thread that this process may run on. In heterogeneous CPUs the threads differ.
+/// Returns the number of the first thread that this process may run on. In heterogeneous CPUs,
+/// threads differ.
 pub(crate) fn first_usable(host: &Host) -> u32 {
     if host.is_here() { first_in_affinity() } else { 0 }
 }
@@ -75,8 +76,8 @@ impl FirstThread {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Returns the model: `model name` on x86, `cpu` on POWER, `cpu 0` on s390. On ARM, part
-    /// numbers are looked up in a table.
+    /// Returns the model name: `model name` on x86, `cpu` on POWER, `cpu 0` on s390. On ARM, looks
+    /// up part numbers in a table.
     fn model(&self) -> Option<String> {
         let named = self
             .field("model name")
@@ -96,7 +97,8 @@ impl FirstThread {
         self.field("flags").or_else(|| self.field("Features"))
     }
 
-    /// Returns whether this is a virtual machine. Only x86 has a flag for it.
+    /// Returns whether this is a virtual machine; `None` except on x86, where the CPU has a flag
+    /// for it.
     fn virtual_machine(&self) -> Option<bool> {
         Some(self.field("flags")?.split_whitespace().any(|flag| flag == "hypervisor"))
     }

@@ -1,5 +1,5 @@
-//! The CUDA toolkit that programs would use, found by the files of NVIDIA's installers. No process
-//! is started.
+//! The version of the CUDA toolkit that programs would use, read from the files of NVIDIA's
+//! installers. No process is started.
 
 use crate::host::Host;
 

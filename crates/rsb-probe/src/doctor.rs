@@ -1,7 +1,8 @@
-//! Examination of a machine: whether every GPU has a driver, is accessible and healthy, and whether
-//! the software supports it.
+//! Examination of a machine: whether every GPU has a driver, is accessible and healthy, and is
+//! supported by the software.
 //!
-//! This module gathers facts, from files only; the rules that judge them are pure ([`findings`]).
+//! This module only reads files to collect facts. The rules that judge the facts are pure
+//! ([`findings`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,7 +27,7 @@ pub use crate::gpu::intel::IntelSensors;
 pub use facts::{Access, DeviceFile, DoctorInput, HostFacts, Library, Remnant, Stale};
 pub use rules::{findings, limits};
 
-/// Variables that affect how programs see the GPUs and ROCm.
+/// Environment variables that affect which GPUs and which ROCm programs use.
 const VARIABLES: [&str; 5] = [
     "ROCM_PATH",
     "HSA_OVERRIDE_GFX_VERSION",
@@ -80,8 +81,9 @@ fn has_entries(host: &Host, dir: &str) -> bool {
     !host.entries(dir).is_empty()
 }
 
-/// Reads the sensors of i915 and xe GPUs. Skips sleeping GPUs, GPUs with another driver, and
-/// virtual functions, whose sensors are those of their physical function.
+/// Reads the sensors of GPUs with the drivers i915 and xe. Skips sleeping GPUs and GPUs with
+/// another driver. Also skips virtual functions, because their sensors are those of the physical
+/// function.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
     let mut found = Vec::new();
     for dir in sysfs_gpu::dirs(host) {

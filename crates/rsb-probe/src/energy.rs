@@ -1,5 +1,5 @@
-//! Power of CPUs and their memory, from the kernel's energy counters for RAPL (Intel, and AMD since
-//! Zen). They cover the whole machine, not one process.
+//! Power of CPUs and their memory, from the kernel's RAPL energy counters (Intel, and AMD since
+//! Zen). The counters include all processes of the machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use crate::host::{Host, read_line, read_number};
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// Upper limit of a package's power. If a counter may have wrapped more than once since the last
-/// reading, its value is ambiguous.
+/// Maximum plausible power of a package. If, at this power, a counter may have wrapped more than
+/// once since the last reading, its value is ambiguous.
 const MOST_WATTS: f64 = 1000.0;
 
-/// Minimum duration. Counters are updated every millisecond, which is an error of 5 % over this
-/// time.
+/// Minimum duration of a measurement. Counters are updated every millisecond, an error of 5 % over
+/// this duration.
 const SHORTEST: Duration = Duration::from_millis(20);
 
 /// Interval between readings. A counter wraps after a minute or more.
@@ -39,19 +39,19 @@ impl Counter {
     }
 }
 
-/// Returns whether the counter in `dir` is that of a package or of memory. The whole platform and
-/// parts of a package overlap with these.
+/// Returns whether the counter in `dir` is that of a package or of memory. All other counters
+/// overlap with these: those of the whole platform and of parts of a package.
 fn is_wanted(dir: &Path) -> bool {
     read_line(&dir.join("name")).is_some_and(|name| name.starts_with("package-") || name == "dram")
 }
 
-/// Measurement of the power of a machine's CPUs.
+/// A power measurement of the CPUs of a machine.
 #[derive(Debug)]
 pub struct CpuPowerWatch {
     counters: Vec<Counter>,
     begun: Instant,
     looked: Instant,
-    /// Energy since the start; `None` if a counter could not be followed.
+    /// Energy since the start; `None` if a counter was unreadable or ambiguous.
     energy_uj: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl CpuPowerWatch {
     /// Starts to measure the CPUs of this machine, or of the given tree.
     ///
     /// # Errors
-    /// Why nothing can be read.
+    /// The reason why no counter can be read.
     pub fn begin(options: &ProbeOptions) -> Result<Self, Reason> {
         let host = Host::of(options);
         let dirs =
@@ -98,8 +98,8 @@ impl CpuPowerWatch {
         }
     }
 
-    /// Returns the mean power since the start, in W; `None` if a counter could not be followed or
-    /// did not change, or the time was too short.
+    /// Returns the mean power in W since the start. `None` if a counter was unreadable, ambiguous
+    /// or unchanged, or the time was too short.
     pub fn end(mut self) -> Option<f64> {
         self.look(self.looked.elapsed());
         let lasted = self.begun.elapsed();

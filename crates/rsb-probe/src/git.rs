@@ -12,7 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::child::{self, ChildEnd};
 use crate::host::{read_line, read_text};
 
-/// Time limit of a git command. A tree that takes longer (large, on a slow disk) counts as dirty.
+/// Time limit of a git command. If git takes longer (a large tree on a slow disk), the tree counts
+/// as dirty.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
 
 /// Directory of results in the tree; not source, so its files do not make the tree dirty.
@@ -24,9 +25,9 @@ const UNKNOWN: &str = "unknown";
 
 /// Returns the commit that `dir` is a checkout of.
 ///
-/// Returns `None` if there is no repository, no commit yet, or git refuses (a tree of another
-/// owner: see `safe.directory`). If git is not installed or does not answer in time, the tree
-/// counts as dirty. Untracked files make it dirty, except those under `benchmark_results` and
+/// Returns `None` if there is no repository, no commit yet, or git refuses to read it (a tree of
+/// another owner: see `safe.directory`). If git is not installed or does not answer in time, the
+/// tree counts as dirty. Untracked files make it dirty, except those under `benchmark_results` and
 /// `baselines`; modified baselines do not.
 pub fn git(dir: &Path) -> Option<Git> {
     git_with(dir, "git", STATUS_LIMIT)
@@ -123,7 +124,7 @@ impl Files {
         let own = if entry.is_dir() {
             entry
         } else if !entry.is_file() {
-            // Nothing, or a FIFO, on which a read would block.
+            // The entry does not exist, or is a FIFO, on which a read would block.
             return None;
         } else {
             // In a worktree or submodule, `.git` is a file with the path of the directory.
@@ -134,8 +135,8 @@ impl Files {
         own.join("HEAD").is_file().then_some(Self { own, common })
     }
 
-    /// Returns commit and branch. Without a commit, there is none yet, or its format is one that
-    /// only git reads.
+    /// Returns commit and branch. The commit is missing if there is none yet, or only git can read
+    /// its format.
     fn head(&self) -> (Option<String>, Option<String>) {
         let Some(head) = read_line(&self.own.join("HEAD")) else { return (None, None) };
         match head.strip_prefix("ref:").map(str::trim) {

@@ -1,8 +1,8 @@
 //! GPUs and accelerators, from the DRM, KFD and PCI trees; no vendor tool is needed.
 //!
-//! From a sleeping GPU, only facts that the kernel keeps in memory are read, because reading
-//! sensors and clocks would wake it. Each GPU is read in its own thread, which first reports its
-//! identity, so that a GPU is still listed if reading its details hangs.
+//! For a sleeping GPU, only facts that the kernel keeps in memory are read, because reading sensors
+//! and clocks would wake it. Each GPU is read in a separate thread. The thread reports the identity
+//! first, so that a GPU is listed even if reading its details hangs.
 
 use std::collections::HashMap;
 
@@ -36,20 +36,20 @@ pub(crate) struct PendingGpuScan {
     gpus: Vec<GpuQuery<SysfsGpu>>,
     nodes: Vec<GpuQuery<Node>>,
     runtimes: Pending<Runtimes>,
-    /// Lists that were not read.
+    /// Directory lists that were not read completely.
     unread: Vec<UnreadGpu>,
 }
 
 /// Result of a scan.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GpuInventory {
-    /// GPUs in the order of the bus.
+    /// GPUs in the order of their bus addresses.
     pub(crate) gpus: Vec<Gpu>,
     /// GPUs that were not read completely.
     pub(crate) unread: Vec<UnreadGpu>,
 }
 
-/// Starts reading every GPU of `host`. Finding them may take half of the time until `deadline`.
+/// Starts reading every GPU of `host`. Listing the GPUs may take half of the time until `deadline`.
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
     let dirs = Pending::start(move |report| {
@@ -125,8 +125,8 @@ impl PendingGpuScan {
     }
 }
 
-/// Gives virtual functions the kind and the instruction set of their physical function, which is
-/// the same chip, often with another PCI ID.
+/// Copies kind and instruction set of the physical function to its virtual functions, which are the
+/// same chip but often have another PCI ID.
 fn complete_virtual_functions(gpus: &mut [Gpu]) {
     let known = gpus.to_vec();
     for gpu in gpus {

@@ -1,8 +1,8 @@
-//! Source of the files to read: this machine, a tree made by a test, or a tree that replaces only
-//! `/sys`.
+//! Source of the files to read: this machine, a tree created by a test, or a tree that replaces
+//! only `/sys`.
 //!
-//! Reads are bounded in size and never fail: the content of a missing, unreadable or malformed file
-//! is unknown.
+//! Reads are bounded in size and do not fail. If a file is missing, unreadable or malformed, its
+//! content is unknown.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

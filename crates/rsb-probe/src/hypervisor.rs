@@ -2,11 +2,12 @@
 
 use crate::host::Host;
 
-/// Returns the name of the hypervisor. `flagged` is whether the CPU reports one; `None` if it does
-/// not support that.
+/// Returns the name of the hypervisor. `flagged` is whether the CPU reports that it is virtual;
+/// `None` if the CPU has no such flag.
 pub(crate) fn name(host: &Host, flagged: Option<bool>) -> Option<String> {
     if flagged == Some(false) {
-        // Bare-metal machines of a cloud have its name in their firmware, but are no guests.
+        // Bare-metal machines of a cloud provider have its name in their firmware, but no
+        // hypervisor.
         return None;
     }
     let known = if flagged == Some(true) && host.is_here() { by_cpu() } else { None };

@@ -1,9 +1,9 @@
 //! A probe of the machine: CPUs, memory, GPUs, drivers, Python, frameworks, and the current load.
 //!
-//! Everything is read from files; processes are started only for `git status`, and for Python if no
-//! file contains its version. Facts that cannot be read are unknown (`None`), never zero. Every
-//! part runs in its own thread, which is abandoned if it hangs, so a faulty GPU or network
-//! directory costs one field and not the run.
+//! Facts are read from files. Processes are started only for `git status`, and for Python if no
+//! file contains its version. Facts that cannot be read are unknown (`None`), never zero. Each part
+//! is read in a separate thread, which is abandoned if it hangs, so a faulty GPU or network
+//! directory does not affect the other facts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,8 +37,8 @@ pub use state::{StateSample, runnable_tasks, sample, state, state_between};
 use host::Host;
 use limit::Pending;
 
-/// How long a part may take before it is left out. A healthy machine needs a hundredth of it. The
-/// limit is generous because a GPU answers late when it wakes from sleep, and fields that are
+/// Time after which a part is left out. On a healthy machine, a part takes a hundredth of this. The
+/// limit is generous because a GPU answers late while it wakes from sleep, and fields that are
 /// sometimes missing would make runs incomparable.
 const HANG_LIMIT: Duration = Duration::from_secs(3);
 
@@ -54,20 +54,20 @@ pub fn gpu_caches(options: &ProbeOptions, address: &str) -> Vec<rsb_model::envir
     gpu::caches::shared_caches(&Host::of(options), address)
 }
 
-/// Returns the interpreter that framework workloads start: that of a variable, the active
-/// environment, the environment made by this project, or `PATH`.
+/// Returns the interpreter that framework workloads start: the one in an environment variable, that
+/// of the active environment, that of the environment made by this project, or the one on `PATH`.
 pub fn python_program() -> Option<std::path::PathBuf> {
     python::program(&Host::here())
 }
 
-/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
-/// one.
+/// Returns the interpreter that a flag or a variable of this project names, even if there is no
+/// such interpreter.
 pub fn named_python() -> Option<std::path::PathBuf> {
     python::configured_program(&Host::here())
 }
 
-/// Selects the interpreter for the rest of this process, as a flag does; has precedence over every
-/// variable. Only the first call has an effect.
+/// Selects the interpreter for the rest of this process, as a flag does. It has precedence over
+/// every environment variable. Only the first call has an effect.
 pub fn choose_python(program: std::path::PathBuf) {
     host::choose_python(program);
 }
@@ -94,7 +94,7 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
         found.cuda = cuda.latest(deadline).flatten();
         let python = python.latest(deadline).unwrap_or_default();
         (found.python, found.frameworks) = (python.version, python.frameworks);
-        // Last, because native programs do not search there.
+        // Wheels come last, because native programs do not search there.
         found.rocm_installations.extend(python.rocm);
         found.rocm = rocm::version(&found.rocm_installations);
     }

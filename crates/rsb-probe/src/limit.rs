@@ -1,5 +1,5 @@
-//! Work with a time limit: it runs in its own thread, reports its progress, and is abandoned if it
-//! is late.
+//! Work with a time limit, in a separate thread that reports its progress and is abandoned at the
+//! deadline.
 //!
 //! A read of `/sys` can hang in the kernel (a GPU that fell off the bus, a driver that waits), and
 //! no system call cancels it. The thread then remains asleep, and the program continues.
@@ -14,7 +14,7 @@ pub(crate) struct Pending<T> {
     end: End,
 }
 
-/// Closed when the work has ended; no message is sent.
+/// Closed when the work has ended; never carries a message.
 type End = Receiver<()>;
 
 impl<T: Send + 'static> Pending<T> {
@@ -39,7 +39,7 @@ impl<T: Send + 'static> Pending<T> {
     }
 }
 
-// Not generic, so that these functions are compiled once.
+// Not generic, so that the compiler generates these functions only once.
 
 fn spawn(job: Box<dyn FnOnce() + Send>) -> End {
     let (open, end) = channel();

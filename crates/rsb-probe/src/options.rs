@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 /// Options of the probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeOptions {
-    /// Directory that replaces `/sys`. The rest of the host is then left out.
+    /// Directory that replaces `/sys`. Facts about the rest of the host are then left out.
     pub sysfs_root: Option<PathBuf>,
 }
 
 impl ProbeOptions {
-    /// Selects this machine, or the directory in `RSB_SYSFS_ROOT` as replacement of `/sys`.
+    /// Returns the default options: this machine, with the directory in `RSB_SYSFS_ROOT` instead of
+    /// `/sys` if that is set.
     pub fn here() -> Self {
         let root = std::env::var_os("RSB_SYSFS_ROOT").filter(|root| !root.is_empty());
         Self { sysfs_root: root.map(PathBuf::from) }

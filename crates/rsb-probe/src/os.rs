@@ -49,7 +49,8 @@ pub(crate) fn memory_gb(host: &Host) -> Option<f64> {
     let total = host.text("/proc/meminfo").as_deref().and_then(total_bytes);
     let limit = cgroup::memory_limit(host);
     let bytes = total.into_iter().chain(limit).min();
-    // A limit alone may mean "no limit", so without the machine's total the result is unknown.
+    // A limit alone may mean "no limit". So the result is unknown if the total of the machine is
+    // unknown.
     total.and(bytes).map(|bytes| bytes as f64 / 1e9)
 }
 

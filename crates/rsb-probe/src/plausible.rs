@@ -1,64 +1,65 @@
 //! Plausible ranges of hardware readings. Faulty devices report 0, all ones or garbage; values out
 //! of range become `None`.
 
-/// Checks the temperature of a running chip in °C; the driver writes 0 for a missing sensor.
+/// Returns the temperature of a running chip in °C if it is plausible. The driver writes 0 for a
+/// missing sensor.
 pub(crate) fn celsius(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 150.0).then_some(value)
 }
 
-/// Checks the power of a GPU in W.
+/// Returns the power of a GPU in W if it is plausible.
 pub(crate) fn watts(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 5000.0).then_some(value)
 }
 
-/// Checks the clock of a GPU or CPU in MHz.
+/// Returns the clock of a GPU or CPU in MHz if it is plausible.
 pub(crate) fn megahertz(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 10_000.0).then_some(value)
 }
 
-/// Checks a current reading, which may be 0 because an idle device draws no power and stops its
-/// clock.
+/// Returns a current reading if it is plausible. It may be 0, because an idle device draws no power
+/// and stops its clock.
 pub(crate) fn now(value: f64, running: fn(f64) -> Option<f64>) -> Option<f64> {
     if value == 0.0 { Some(0.0) } else { running(value) }
 }
 
-/// Checks a voltage in mV: a GPU runs at about 1 V, its supply at 12 V or 48 V.
+/// Returns a voltage in mV if it is plausible: a GPU runs at about 1 V, its supply at 12 V or 48 V.
 pub(crate) fn millivolts(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 100e3).then_some(value)
 }
 
-/// Checks the speed of a fan in revolutions per minute.
+/// Returns the speed of a fan in revolutions per minute if it is plausible.
 pub(crate) fn turns(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 100e3).then_some(value)
 }
 
-/// Checks the bytes of memory that a GPU can have or map: up to 64 TiB.
+/// Returns a memory size of a GPU in bytes if it is plausible: up to 64 TiB.
 pub(crate) fn memory_bytes(value: u64) -> Option<u64> {
     (1..=64 << 40).contains(&value).then_some(value)
 }
 
-/// Checks the bytes of a cache: up to 16 GiB.
+/// Returns the size of a cache in bytes if it is plausible: up to 16 GiB.
 pub(crate) fn cache_bytes(value: u64) -> Option<u64> {
     (1..=16 << 30).contains(&value).then_some(value)
 }
 
-/// Checks the width of a memory bus in bits; the widest today have 8192.
+/// Returns the width of a memory bus in bits if it is plausible; the widest today have 8192.
 pub(crate) fn width_bits(value: u32) -> Option<u32> {
     (1..=65_536).contains(&value).then_some(value)
 }
 
-/// Checks the number of compute units of a GPU; the largest today have 304.
+/// Returns the number of compute units of a GPU if it is plausible; the largest today have 304.
 pub(crate) fn compute_units(value: u32) -> Option<u32> {
     (1..=16_384).contains(&value).then_some(value)
 }
 
-/// Checks the rate of a link between GPUs in MB/s.
+/// Returns the rate of a link between GPUs in MB/s if it is plausible.
 pub(crate) fn link_mb_s(value: u32) -> Option<u32> {
     (1..=10_000_000).contains(&value).then_some(value)
 }
 
-/// Checks a counter of the driver. A GPU that has left the bus reads as all ones, with 32 or 64
-/// bits.
+/// Returns a counter of the driver if it is plausible. A GPU that has left the bus reads as all
+/// ones, with 32 or 64 bits.
 pub(crate) fn count(value: u64) -> Option<u64> {
     (value != u64::MAX && value != u64::from(u32::MAX)).then_some(value)
 }

@@ -39,8 +39,8 @@ pub(crate) fn program(host: &Host) -> Option<PathBuf> {
     })
 }
 
-/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
-/// one.
+/// Returns the interpreter that a flag or a variable of this project names, even if there is no
+/// such interpreter.
 pub(crate) fn configured_program(host: &Host) -> Option<PathBuf> {
     find::configured_program(host).map(PathBuf::from)
 }
@@ -58,7 +58,7 @@ pub(crate) fn read(host: &Host) -> Python {
 fn read_within(host: &Host, limit: Duration) -> Python {
     let layout = match find::interpreter(host) {
         Some(PythonCandidate::Program(program)) => Layout::of(&program, limit),
-        // Only the launcher can resolve its interpreter, so it has to be run.
+        // Only the launcher can determine its interpreter, so it has to be run.
         Some(PythonCandidate::Launcher(program)) => Layout::by_asking(&program, limit),
         None => None,
     };

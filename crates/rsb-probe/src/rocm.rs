@@ -35,8 +35,8 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
     for root in roots(host) {
-        // `/opt/rocm` is usually a link to one of the others. From 7.9 on, its `lib` is a link into
-        // `core-7.14` within it.
+        // `/opt/rocm` is usually a link to another of these directories. From 7.9 on, its `lib` is
+        // a link into `core-7.14` within it.
         let Ok(real) = std::fs::canonicalize(&root) else { continue };
         let lib = std::fs::canonicalize(root.join("lib")).unwrap_or_default();
         let inner = lib

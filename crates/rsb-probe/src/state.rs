@@ -1,4 +1,4 @@
-//! Load, temperature and throttling of the machine, at a moment or between two.
+//! Load, temperature and throttling of the machine, at one moment or over an interval.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

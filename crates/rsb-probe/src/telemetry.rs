@@ -1,9 +1,9 @@
 //! Current state of a GPU, from its files: temperature, power, clocks, load, memory, throttling.
 //!
-//! The value of a sensor that is missing, not a number, or implausible is absent. A sleeping GPU is
-//! not read: that would wake it, and its readings would be those of waking up.
+//! A missing, non-numeric or implausible value is absent. A sleeping GPU is not read, because that
+//! would wake it and its readings would describe the wake-up.
 //!
-//! The engine decides what is recorded with a measurement (`measure::telemetry`).
+//! The engine decides which values are recorded with a measurement (`measure::telemetry`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl GpuDirectory {
         }
     }
 
-    /// Returns whether runtimes may use several addresses for it: those of partitions differ in the
+    /// Returns whether runtimes may use several addresses for the GPU: its partitions differ in the
     /// PCI function.
     fn is_split(&self) -> bool {
         match &self.source {
@@ -73,7 +73,7 @@ impl GpuDirectory {
 enum Source {
     /// Files of sysfs.
     Directory(PathBuf),
-    /// NVIDIA's library, because its driver has no files for sensors. Contains the PCI address.
+    /// NVIDIA's library, because NVIDIA's driver has no sensor files. Contains the PCI address.
     #[cfg(feature = "cuda")]
     Nvml(String),
 }
@@ -138,8 +138,8 @@ fn find_known<'a>(
     known.get(&format!("{device}.0")).filter(|gpu| gpu.is_split())
 }
 
-/// Returns an NVIDIA GPU, if NVIDIA's library knows it. The library is only used on this machine,
-/// and for such GPUs.
+/// Returns an NVIDIA GPU, if NVIDIA's library knows it. The library is used only for NVIDIA GPUs of
+/// this machine, not for a given tree.
 #[cfg(feature = "cuda")]
 fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
     let gpu = GpuDirectory::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));

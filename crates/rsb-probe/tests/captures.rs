@@ -60,13 +60,16 @@ struct Expected {
     cap_w: f64,
 }
 
-/// Entered by hand from AMD's product pages and the settings of the GPUs' owners. RX 580 with 4 GB:
-/// GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155 W.
-/// RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920. RX
-/// 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16. RX 7900 XTX
-/// (identified by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249),
-/// PCI Express 4.0 x16. RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI
-/// Express 4.0; power set from 220 to 200 W.
+/// Expected values, entered by hand from AMD's product pages and the settings of the GPUs' owners:
+///
+/// - RX 580 with 4 GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; vendor's clock 1366
+///   MHz at 155 W.
+/// - RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set to 920 MHz, 15 % above 800 MHz.
+/// - RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16.
+/// - RX 7900 XTX (identified by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, rounded down to 1249
+///   by the driver), PCI Express 4.0 x16.
+/// - RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0; power
+///   reduced from 220 to 200 W.
 const GPUS: [Expected; 5] = [
     Expected {
         capture: "rx580",
@@ -178,7 +181,7 @@ fn gpus_of_the_drm_alone() {
             "{name}: {:?}",
             gpu.sensors
         );
-        // The DRM does not report these; they are not guessed from the name.
+        // The DRM does not report these values, and they are not guessed from the name.
         assert_eq!((gpu.compute_units, gpu.memory.width_bits), (None, None), "{name}");
         assert_eq!(
             (gpu.memory_bandwidth_gb_s, gpu.ecc, gpu.partition),
@@ -312,7 +315,7 @@ fn nodes_of_the_kfd_alone() {
     }
 }
 
-/// Compares `rocminfo` of a real machine with the table and the rule for targets.
+/// Compares the output of `rocminfo` on a real machine with the table and the rule for targets.
 #[test]
 fn the_table_agrees_with_rocminfo() {
     let Some(file) = test_needs::capture("rocminfo/MI300X_x4_rocminfo.txt") else { return };

@@ -18,9 +18,9 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
         .map_err(|_| "its path contains a zero byte".to_owned())?;
     let mut config = std::mem::MaybeUninit::<ffi::PyConfig>::zeroed();
     // SAFETY: Python is not running in this process, and no other thread uses it. The configuration
-    // is initialized by the first call, before anything reads it, and cleared once, after its last
-    // use. The strings are alive and end with a zero. The GIL that the initialization leaves with
-    // this thread stays with it.
+    // is initialized by the first call before anything reads it, and cleared once after its last
+    // use. The strings are zero-terminated and outlive the block. The GIL remains with this thread,
+    // which initialized Python.
     let status = unsafe {
         let config = config.as_mut_ptr();
         ffi::PyConfig_InitPythonConfig(config);
@@ -35,7 +35,7 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
         ffi::PyConfig_Clear(config);
         status
     };
-    // SAFETY: Python has just returned `status`.
+    // SAFETY: `status` is a value returned by Python, as `PyStatus_Exception` requires.
     if unsafe { ffi::PyStatus_Exception(status) } != 0 {
         return Err(status_message(&status));
     }
@@ -51,6 +51,7 @@ fn status_message(status: &ffi::PyStatus) -> String {
     if status.err_msg.is_null() {
         return "no reason given".to_owned();
     }
-    // SAFETY: Python's messages are constants that end with a zero.
+    // SAFETY: `err_msg` is not null, and Python sets it to constant zero-terminated strings, which
+    // are valid for the whole process.
     unsafe { std::ffi::CStr::from_ptr(status.err_msg) }.to_string_lossy().into_owned()
 }

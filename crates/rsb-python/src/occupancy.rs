@@ -3,7 +3,8 @@
 use rsb_model::Fields;
 use rsb_model::architecture::{Needs, residency};
 
-/// Possible sizes of a wave or warp; the table of the target knows which one applies.
+/// Possible numbers of threads in a wave or warp; the table of the target determines which one
+/// applies.
 const WAVES: [u32; 2] = [64, 32];
 
 /// Adds `occupancy_percent` if the fields contain the target, registers, shared memory and warps of

@@ -72,8 +72,8 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
         say(answers, &answer)?;
         match (request, answer) {
             (Ok(Request::Prepare { case }), _) => prepared = Some(case.id),
-            // Done while the other side reads the answer, so that it is not part of a sample's
-            // overhead.
+            // Do this while the other side reads the answer, so that it does not add to the
+            // overhead of a sample.
             (_, Response::Sampled { .. }) => worker.look()?,
             _ => {}
         }
@@ -112,7 +112,7 @@ impl<'py> Worker<'py> {
         self.look.call0().map(drop)
     }
 
-    /// Answers any other request, passed on as received.
+    /// Answers any other request, which is passed to Python unparsed.
     fn answer(&self, line: &str) -> PyResult<Response> {
         Ok(understood(
             &self.object.call_method1("answer", (line.trim_end(),))?.extract::<String>()?,

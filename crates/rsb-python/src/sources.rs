@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// The import package that contains the workloads.
 const PACKAGE: &str = "rusty_stack_bench";
 
-// `rusty_stack_bench` next to `src` is a link to `python/rusty_stack_bench`: a crate's package
-// contains only files below its own directory.
+// `rusty_stack_bench` next to `src` is a link to `python/rusty_stack_bench`, because a crate's
+// package contains only files below its own directory.
 macro_rules! sources {
     ($($name:literal),*) => {
         const SOURCES: &[(&str, &str)] =
@@ -61,8 +61,8 @@ sources![
     "workloads/worker.py"
 ];
 
-/// Returns the directory to put first in Python's search path. It is written once for each version
-/// of the sources.
+/// Returns the directory to put first in Python's search path. The directory is written once for
+/// each version of the sources.
 ///
 /// # Errors
 /// If no directory can be written.

@@ -2,7 +2,11 @@
 //! `cargo run -p rsb-report --example gallery -- DIR`.
 
 #[path = "../src/sample.rs"]
-#[allow(dead_code, clippy::unwrap_used, reason = "written for tests, and this is one for the eye")]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "written for tests; the gallery is for visual inspection"
+)]
 mod sample;
 #[path = "../src/sample_backends.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "as above")]

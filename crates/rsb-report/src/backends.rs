@@ -24,7 +24,7 @@ use crate::label::{benchmark_of, device_of, headline, is_better};
 /// A GPU or the CPU, with all devices of the run that refer to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hardware<'a> {
-    /// Name, with the PCI address if known.
+    /// Hardware name, with the PCI address if known.
     pub title: String,
     /// Device type.
     pub device_type: DeviceType,
@@ -41,7 +41,7 @@ pub struct Column<'a> {
     pub device: DeviceRef,
     /// Device name as reported by the driver.
     pub name: &'a str,
-    /// Backend name, or the device if one backend lists the hardware more than once.
+    /// Column heading: the backend, or the device if one backend lists the hardware more than once.
     pub heading: String,
     /// Role in the comparison.
     pub standing: ColumnRole,
@@ -76,7 +76,7 @@ pub enum Entry<'a> {
     Nothing,
     /// A value.
     Figure {
-        /// Field that the value belongs to.
+        /// Result field that contains the value.
         field: &'static Field,
         /// The value.
         value: f64,
@@ -88,7 +88,7 @@ pub enum Entry<'a> {
     },
     /// No value.
     Absent {
-        /// Usually skipped or failed.
+        /// Why there is no value: usually skipped or failed.
         outcome: Outcome,
         /// The recorded reason.
         reason: Option<&'a Reason>,
@@ -111,9 +111,9 @@ pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
     several.filter_map(|group| hardware(run, group)).collect()
 }
 
-/// Returns whether `device` belongs to the hardware in `group`. Without a PCI address, a device
-/// belongs only if no other device of its backend is in the group: the vendor does not distinguish
-/// two identical GPUs.
+/// Returns whether `device` belongs to the hardware in `group`. A device without a PCI address
+/// belongs only if no other device of its backend is in the group, because two identical GPUs could
+/// not be told apart.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     if group.iter().any(|known| device.alike(known) == HardwareMatch::SameGpu) {
         return true;
@@ -184,7 +184,7 @@ fn case_of(id: &CaseId) -> String {
 
 fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
-    // Skipped cases are recorded before measured ones; rows follow the order of the measured ones.
+    // Skipped cases are recorded before measured ones, so order the rows by the measured ones.
     let (with, without): (Vec<_>, Vec<_>) =
         run.benchmarks.iter().partition(|result| !result.results.is_empty());
     for result in with.into_iter().chain(without) {

@@ -1,6 +1,6 @@
 //! A chart as data: axes with labels, and datasets of points. Pure functions in [`crate::charts`]
-//! build it from runs. It is independent of pixels and fonts: [`crate::svg`] draws it, and so can a
-//! terminal or a page.
+//! build it from runs. It is independent of pixels and fonts: [`crate::svg`] draws it as SVG, and
+//! other renderers can draw it in a terminal or on a page.
 
 use serde::Serialize;
 
@@ -207,7 +207,7 @@ pub enum Paint {
     Warning,
     /// A failure.
     Error,
-    /// Not data: limits and marks.
+    /// Limits and marks that are not data.
     Faded,
     /// Level in a heat map relative to the highest value, from 0 to [`HEAT_LEVELS`] - 1.
     Heat(u8),

@@ -5,8 +5,8 @@ use crate::document::{ReportError, csv, csv_number};
 use crate::number::format_quantity;
 use crate::table::{Cell, Column, Table};
 
-/// Returns the points that represent values. Decoration has none: bar backgrounds, level lines,
-/// noise bands.
+/// Returns the points that represent values; none for decoration such as bar backgrounds, level
+/// lines and noise bands.
 fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
     let data = chart.datasets.iter().filter(|dataset| !is_decoration(dataset));
     data.flat_map(|dataset| dataset.points.iter().map(move |point| (dataset, point)))
@@ -20,7 +20,7 @@ fn is_decoration(dataset: &Dataset) -> bool {
     }
 }
 
-/// Returns the names of the x and y columns: the axis titles, or `x` and `y` without them.
+/// Returns the names of the x and y columns: the axis titles, or `x` and `y` if there are none.
 fn titles(chart: &Chart) -> [&str; 2] {
     let [x, y] = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
     [if x.is_empty() { "x" } else { x }, if y.is_empty() { "y" } else { y }]
@@ -82,7 +82,7 @@ pub fn chart_places(chart: &Chart, most: usize) -> Vec<f64> {
 /// titles instead of x and y.
 ///
 /// # Errors
-/// Never for data that a chart can contain.
+/// If the CSV writer fails, which the data of a chart cannot cause.
 pub fn chart_csv(chart: &Chart) -> Result<String, ReportError> {
     let [x, y] = titles(chart);
     let rows = points(chart).map(|(dataset, point)| {

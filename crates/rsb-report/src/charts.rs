@@ -51,10 +51,10 @@ use crate::label::{measured_results, spread_percent};
 use crate::number::format_count;
 use crate::report::Report;
 
-/// Number of cases, those with the widest spread, whose distribution is drawn.
+/// Number of cases whose distribution is drawn: those with the widest spread.
 const NOISIEST: usize = 3;
 
-/// Returns all charts for `report`, those to show first.
+/// Returns all charts for `report`. The charts that a report shows come first.
 pub fn all(report: &Report<'_>) -> Vec<Chart> {
     ChartSelection::of(report).into_all()
 }
@@ -80,11 +80,11 @@ fn better_words(field: &Field) -> &'static str {
     }
 }
 
-/// Returns the charts of the values of each benchmark, the most telling kind first.
+/// Returns the charts of the values of each benchmark, the most informative kind first.
 fn value_charts(run: &Run) -> Vec<Chart> {
     let by_size = throughput_by_size(run);
     let sized: Vec<ChartPlace> = by_size.iter().map(|chart| chart.place.clone()).collect();
-    // A chart by size already shows these cases; bars would repeat them.
+    // A chart by size already shows these cases, so bars would repeat their values.
     let bars = bars(run).into_iter().filter(|chart| !sized.contains(&chart.place)).collect();
     let kinds = [
         device_grids(run, None),
@@ -97,8 +97,8 @@ fn value_charts(run: &Run) -> Vec<Chart> {
     kinds.into_iter().flatten().collect()
 }
 
-/// Returns the charts that relate the values of each benchmark to something, the most telling kind
-/// first: to parts, a reference, more resources, a limit, or each other.
+/// Returns the charts that compare each benchmark's values with something else (parts of the value,
+/// a reference, more resources, a limit, other values), the most informative kind first.
 fn meaning_charts(run: &Run) -> Vec<Chart> {
     let kinds = [
         stacked::parts(run),
@@ -121,7 +121,7 @@ fn run_charts(run: &Run) -> [Vec<Chart>; 5] {
     ]
 }
 
-/// Returns the charts that tell less than those of the other kinds.
+/// Returns the charts of the less informative kinds.
 fn other_charts(run: &Run) -> Vec<Chart> {
     let kinds = [memory::memory_heat_map(run), matrix::matrix(run), gauges::gpus(run)];
     kinds.into_iter().flatten().collect()

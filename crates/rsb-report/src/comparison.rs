@@ -22,14 +22,14 @@ use crate::trend::short;
 /// Level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Unchanged cases are only counted, as are groups of cases that have no verdict for the same
-    /// reason.
+    /// Unchanged cases, and groups of cases that have no verdict for the same reason, are counted
+    /// instead of listed.
     Brief,
     /// Every case.
     Full,
 }
 
-/// Minimum number of cases without a verdict that are folded if they share a reason.
+/// Minimum number of cases without a verdict that are folded into one line if they share a reason.
 const FOLD: usize = 4;
 
 /// Returns the color of `verdict`.
@@ -65,7 +65,7 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
     sorted
 }
 
-/// Returns the position of `verdict` in a listing: 0 comes first.
+/// Returns the sort position of `verdict` in a listing; 0 comes first.
 const fn importance_rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Regressed => 0,
@@ -108,7 +108,7 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
             && !comparison.verdict.is_decided()
             && common.contains(&group_key(comparison))
         {
-            // The first of a group represents all of it.
+            // The first row of a group represents the whole group.
             if let Some(count) = alike.remove(&group_key(comparison)) {
                 listing.folded.push((comparison.verdict, &comparison.reason, count));
             }
@@ -145,8 +145,8 @@ pub fn table(shown: &[&Comparison]) -> Table {
     table
 }
 
-/// Returns a row for each of `shown` for a terminal, and the reasons that their verdicts refer to
-/// by number.
+/// Returns a row for each of `shown` for a terminal, and the reasons that the verdicts refer to by
+/// number.
 fn table_with_reasons(shown: &[&Comparison], style: Style) -> (Table, Vec<String>) {
     let (mut table, mut reasons) = (empty_table(), Vec::new());
     let names = Shortener::of(shown.iter().map(|row| &row.id));
@@ -240,8 +240,8 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     lines
 }
 
-/// Returns the mean change of time and, with [`Detail::Full`], the slowdown that the measurements
-/// could detect in half of the cases: a pass does not rule out smaller ones.
+/// Returns the mean change in time. With [`Detail::Full`], adds the slowdown that half of the
+/// comparisons could have detected: a pass does not rule out smaller slowdowns.
 pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String> {
     let mean = result.summary.weighted_change_percent;
     let mean = mean.map(|percent| format!("mean change of time {}", format_percent(percent)));
@@ -525,7 +525,7 @@ const COLUMNS: [CsvColumn<Comparison>; 15] = [
 /// comparison.
 ///
 /// # Errors
-/// Never for data that the model can contain.
+/// If the CSV writer fails, which the data of a comparison cannot cause.
 pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
     csv_of(&COLUMNS, &result.comparisons)
 }
@@ -546,7 +546,7 @@ mod tests {
             row.threshold_percent = 2.0;
         }
         assert!(head(&result).ends_with(" against main, threshold 2 %"), "{}", head(&result));
-        // Computed from a fraction, as the gate does.
+        // Computed from a fraction, as the gate computes thresholds.
         result.comparisons[0].threshold_percent = 100.0 * (7.0 / 100.0);
         assert!(head(&result).ends_with(", thresholds 2 % to 7 %"), "{}", head(&result));
         result.comparisons.clear();

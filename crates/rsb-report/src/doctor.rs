@@ -1,4 +1,4 @@
-//! Findings of a machine check, each with its cure.
+//! Findings of a machine check, each with how to fix it.
 
 use itertools::Itertools as _;
 use rsb_model::finding::{Finding, FindingSeverity};
@@ -36,7 +36,7 @@ fn build_text(version: &str, parts: &[BuildPart], style: Style) -> String {
     style.wrap(&text, 0)
 }
 
-/// Columns for the severity and the gap after it.
+/// Width in columns of the severity and the gap after it.
 const INDENT: usize = 9;
 
 /// Formats the findings for a terminal.

@@ -79,7 +79,7 @@ impl ItemWriter {
     pub fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<String, ReportError> {
         let comma = if self.items > 0 { "," } else { "" };
         self.items += 1;
-        // This cannot change strings: they contain newlines as `\n`.
+        // Indenting cannot change strings, because they contain newlines as `\n`.
         Ok(format!("{comma}\n    {}", json(value)?.trim_end().replace('\n', "\n    ")))
     }
 

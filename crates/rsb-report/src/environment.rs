@@ -1,4 +1,4 @@
-//! The machine: one line for the head of a report, and a page for `probe`.
+//! Descriptions of the machine: one line for the head of a report, and a page for `probe`.
 
 use rsb_model::Environment;
 use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation, UnreadGpu};
@@ -77,8 +77,8 @@ fn sections(environment: &Environment) -> Vec<Section> {
     sections
 }
 
-/// Returns whether anything other than GPUs was read. If a directory tree replaced /sys, the rest
-/// was not examined and must not be shown as "unknown" or "not found".
+/// Returns whether anything other than the GPUs was read. If a directory tree replaced /sys, the
+/// remaining properties were not examined and must not be shown as "unknown" or "not found".
 pub(crate) fn has_host(environment: &Environment) -> bool {
     let gpus = environment.clone();
     *environment

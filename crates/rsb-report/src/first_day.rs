@@ -70,8 +70,8 @@ fn table(checks: &[CheckResult], names_devices: bool) -> Table {
     table
 }
 
-/// Adds the values of `check`. Omits expected values from [`MOST_ROWS`] rows on, but no others;
-/// skipped values are only counted.
+/// Adds the values of `check`. Shows at most [`MOST_ROWS`] values that are as expected, but all
+/// that are not; counts the omitted and the skipped ones.
 fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
     let mut shown = 0;
     let mut left_out = 0;
@@ -133,7 +133,7 @@ fn expected_text(value: &CheckValue) -> String {
     match &value.expected {
         Some(ExpectedRange { low: Some(low), high: Some(high), .. }) => {
             let (low, high) = (quantity(*low, unit), quantity(*high, unit));
-            // `5 to 20 µs` if both have the same unit.
+            // Shorten to `5 to 20 µs` if both values have the same unit.
             match (low.split_once(' '), high.split_once(' ')) {
                 (Some((number, first)), Some((_, second))) if first == second => {
                     format!("{number} to {high}")

@@ -39,7 +39,7 @@ rsb_model::named_enum! {
     }
 }
 
-/// A text that names no format.
+/// An unknown name of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a verdict format; use text, json, markdown, junit, sarif or github")]
 pub struct UnknownFormat {

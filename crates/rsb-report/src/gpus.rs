@@ -64,7 +64,7 @@ pub(crate) fn known_entries<const N: usize>(
     known.map(|(name, value)| entry(name, value))
 }
 
-/// Returns the properties of one of `gpus` that it may have in common with others.
+/// Returns the properties of `gpu`, one of `gpus`, that it may share with the others.
 fn common(gpu: &Gpu, gpus: &[Gpu], reach: BackendDiscovery) -> Lines {
     let mut lines = vec![
         entry("model", Some(model(gpu, gpus))),
@@ -127,7 +127,7 @@ fn compute(gpu: &Gpu) -> Option<String> {
 fn memory(gpu: &Gpu) -> Option<String> {
     let memory = &gpu.memory;
     let is_integrated = gpu.kind == Some(GpuKind::Integrated);
-    // An integrated GPU with memory of a known kind has memory of its own.
+    // An integrated GPU whose memory kind is known has dedicated memory.
     let reserved = if is_integrated && memory.kind.is_none() { " reserved" } else { "" };
     let size = gpu.vram_gb.map(|gb| format!("{}{reserved}", format_quantity(gb, "GB")));
     let own: Vec<String> = size.into_iter().chain(memory.kind.clone()).collect();
@@ -140,8 +140,8 @@ fn memory(gpu: &Gpu) -> Option<String> {
     parts.extend(
         gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))),
     );
-    // Any GPU may map host memory; it matters only for integrated GPUs, which have little of their
-    // own.
+    // Any GPU may map host memory, but it matters only for integrated GPUs, which have little
+    // dedicated memory.
     let shared = memory.shared_gb.filter(|_| is_integrated);
     parts.extend(shared.map(|gb| format!("{} shared with the machine", format_quantity(gb, "GB"))));
     if gpu.vram_gb.is_none() && !parts.is_empty() {
@@ -222,8 +222,8 @@ fn own(members: &[&Gpu]) -> Lines {
     lines
 }
 
-/// Returns the GPUs connected by links of one kind: as groups if the groups are closed, otherwise
-/// the peers of each GPU.
+/// Returns the GPUs connected by links of `kind`: as groups if all GPUs of each group are linked to
+/// each other and to no others, otherwise as the peers of each GPU.
 fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let mut linked: Vec<(u32, Vec<u32>)> = Vec::new();
     for gpu in members {
@@ -251,7 +251,7 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let mut lines: Lines = Vec::new();
     let groups = group_by_key(linked.into_iter().map(|(index, peers)| (peers, index)));
     for (place, (to, from)) in groups.iter().enumerate() {
-        // Do not repeat a connection from its other end.
+        // Do not list a connection again from its other end.
         let is_mirrored =
             groups.iter().take(place).any(|(peers, earlier)| earlier == to && peers == from);
         if !is_mirrored {

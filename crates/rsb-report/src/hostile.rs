@@ -1,6 +1,6 @@
 //! Tests that replace the texts of a run, a comparison and a trend, one at a time, by text that
-//! tries to move the cursor, reverse the text direction, start a new line, or be a formula. It must
-//! have no effect in any document format.
+//! tries to move the cursor, reverse the text direction, start a new line, or be a formula. This
+//! text must have no effect in any document format.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use crate::{
 const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\r\nFORGED\u{2028}";
 const FORMULA: &str = "=1+cmd|' /C calc'!A0";
 
-/// Returns copies of `value`, one for each kind of text in it, with that text replaced by
-/// `hostile`. Omits copies that no longer deserialize.
+/// Returns copies of `value`, each with one of its texts replaced by `hostile`: one copy per kind
+/// of text. Omits copies that no longer deserialize.
 pub(crate) fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
     let document = serde_json::to_value(value).unwrap();
     let mut paths = Vec::new();
     collect(&document, &mut Vec::new(), &mut paths);
-    // Only the first element of a list that has such a text is replaced.
+    // In a list, only the first element that has such a text is changed.
     let mut known = HashSet::new();
     paths.retain(|path| {
         let mut shape = path.clone();

@@ -5,8 +5,8 @@ use rsb_model::{BenchmarkResult, Better, CaseId, DeviceRef, Field, Outcome, Run}
 
 use crate::number::{format_quantity, format_time};
 
-/// Returns the benchmark's name and the rest of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`). For
-/// an id of another form, the whole id is the rest and the name is empty.
+/// Returns the benchmark's name and the rest of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`). If
+/// the id has another format, the whole id is the rest and the name is empty.
 pub fn split_id(id: &CaseId) -> (&str, &str) {
     let parts = id.parts().filter(|parts| !parts.case.is_empty());
     parts.map_or(("", id.as_str()), |parts| (parts.benchmark, parts.case))
@@ -43,8 +43,8 @@ impl Shortener {
         Self { device }
     }
 
-    /// Returns a shortener for the cases of `run` that have results. Others are ignored: their
-    /// reasons name the device.
+    /// Returns a shortener for the cases of `run` that have results. Cases without one are ignored,
+    /// because their reasons name the device.
     pub fn of_run(run: &Run) -> Self {
         Self::of(
             run.benchmarks
@@ -110,7 +110,8 @@ pub fn headline_text(result: &BenchmarkResult) -> String {
     })
 }
 
-/// Returns the noun that a percentage needs to be understood.
+/// Returns the word that explains what a percentage measures, such as ` overhead`; empty if none is
+/// needed.
 fn share_of(name: &str) -> &'static str {
     match name {
         "allocation_overhead_percent" => " overhead",
@@ -167,7 +168,7 @@ pub fn roofline_text(result: &BenchmarkResult) -> String {
     percent.map_or_else(String::new, |percent| format_quantity(percent, "%"))
 }
 
-/// Returns the measured results, which are comparable with each other.
+/// Returns the measured results. Only these are comparable with each other.
 pub(crate) fn measured_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
     run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
 }

@@ -11,7 +11,7 @@ pub fn escape(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // Other characters are harmless in the middle of a number or word.
+            // Other characters have no meaning in Markdown in the middle of a number or word.
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '~' | '#' | '$' => out.extend(['\\', c]),
             '@' => out.push_str("&#64;"),
             _ => out.push(c),

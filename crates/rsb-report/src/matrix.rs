@@ -1,4 +1,5 @@
-//! The benchmarks that can run on this machine and their backends, and why the rest cannot.
+//! The benchmarks that can run on this machine and their backends, and why other benchmarks cannot
+//! run.
 
 use itertools::Itertools as _;
 use rsb_model::Reason;
@@ -23,12 +24,12 @@ pub struct CaseRow {
     pub devices: Vec<String>,
     /// Number of cases at the requested breadth.
     pub cases: usize,
-    /// Reason why it cannot run here; `None` if it can.
+    /// Reason why the cases cannot run here; `None` if they can.
     pub missing: Option<Reason>,
 }
 
 impl Serialize for CaseRow {
-    /// Writes `runnable`, and `what`, `why` and `cure` if it cannot run.
+    /// Serializes `runnable`; if the cases cannot run, also `what`, `why` and `cure`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_struct("CaseRow", 9)?;
         row.serialize_field("benchmark", &self.benchmark)?;
@@ -46,13 +47,14 @@ impl Serialize for CaseRow {
     }
 }
 
-/// Backend of benchmarks that need none of their own, such as those of a framework.
+/// Backend name for benchmarks that are not tied to a backend, such as those of a framework.
 const ANY: &str = "any";
 
 const MORE: &str = "--verbose shows how to add missing backends, and the axes of each benchmark.";
 
 /// Formats the list for a terminal: benchmarks that run here with their backends, then missing
-/// backends, then benchmarks that cannot run and why. [`Detail::Full`] adds the cures.
+/// backends, then benchmarks that cannot run and why. [`Detail::Full`] adds how to fix each
+/// problem.
 pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
     if rows.is_empty() {
         return "No benchmark matches.\n".to_owned();
@@ -115,7 +117,8 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
             .filter(|row| row.backend == *backend)
             .filter_map(|row| row.missing.as_ref())
             .collect();
-        // The most common reason is the backend's own; benchmarks that never run on it have others.
+        // The most common reason is that the backend is missing. Benchmarks that it never supports
+        // have other reasons.
         let most_common = reasons
             .iter()
             .rev()
@@ -140,7 +143,7 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
         let mut stopped = of_benchmark;
         stopped.retain(|row| row.backend == ANY || present.contains(&row.backend.as_str()));
         stopped.retain(|row| !runs(row));
-        // Report that a benchmark never runs on a backend only if there is no other reason.
+        // Report that a backend never supports a benchmark only if there is no other reason.
         if runs_somewhere || stopped.iter().any(|row| !is_unfit(row)) {
             stopped.retain(|row| !is_unfit(row));
         }
@@ -174,13 +177,13 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
 
 fn why_and_cure(row: &CaseRow) -> (String, &str) {
     match &row.missing {
-        None => ("no case of it fits the device".to_owned(), ""),
+        None => ("none of its cases fits the device".to_owned(), ""),
         Some(reason) if is_unfit(row) || row.backend == ANY => (reason.why.clone(), &reason.cure),
         Some(reason) => (format!("{}: {}", reason.what, reason.why), &reason.cure),
     }
 }
 
-/// Returns whether the benchmark never runs on the backend, whatever is installed.
+/// Returns whether the backend can never run the benchmark, whatever is installed.
 fn is_unfit(row: &CaseRow) -> bool {
     let unfit = format!("{} on {}", row.benchmark, row.backend);
     row.missing.as_ref().is_some_and(|reason| reason.what == unfit)

@@ -20,7 +20,7 @@ pub enum MetricsFormat {
 }
 
 impl MetricsFormat {
-    /// Returns the format that an HTTP client wants, from its `Accept` header.
+    /// Returns the format that an HTTP client requests in its `Accept` header.
     pub fn accepted_by(accept: &str) -> Self {
         let is_open = |media: &str| {
             let kind = media.split(';').next().unwrap_or_default().trim();
@@ -38,7 +38,7 @@ impl MetricsFormat {
     }
 }
 
-/// Content of the metrics.
+/// Data from which the metrics are formatted.
 #[derive(Debug, Clone)]
 pub struct MetricsInput {
     /// Version of this program.
@@ -49,7 +49,8 @@ pub struct MetricsInput {
     pub cases: Vec<CaseMetrics>,
     /// The alerts that `trend` has reported.
     pub alerts: Vec<TrackedAlert>,
-    /// Maximum number of time series of single cases. Regressed cases are written first.
+    /// Maximum number of time series that belong to single cases. Regressed cases are written
+    /// first.
     pub max_series: usize,
 }
 
@@ -75,7 +76,7 @@ pub struct CaseMetrics {
     pub machine: String,
     /// Time of an iteration when it was last measured, in seconds.
     pub seconds: f64,
-    /// Start time of that run.
+    /// Start time of the run that last measured the case.
     pub measured: Timestamp,
     /// Last verdict; `None` if the case was never compared.
     pub verdict: Option<Verdict>,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::style::{clean, columns};
 
-/// Names with more parts are treated as prose and shortened in the middle.
+/// Maximum number of parts of a name. Text with more parts is treated as prose and shortened in the
+/// middle.
 const MAX_PARTS: usize = 10;
 
 /// Returns the short form of each of `names` that takes more than `width` columns.
@@ -70,12 +71,12 @@ struct Name<'n> {
 
 enum PartDisplay {
     Whole,
-    /// Only its first and last characters.
+    /// Only the first and last characters of the part.
     Ends {
         head: String,
         tail: String,
     },
-    /// Omitted; adjacent hidden parts share one ellipsis.
+    /// Omitted; adjacent omitted parts share one ellipsis.
     Hidden,
 }
 
@@ -96,8 +97,8 @@ impl<'n> Name<'n> {
         weights
     }
 
-    /// Returns the name without the whole parts with the least loss; `None` if no choice fits
-    /// `width` unambiguously.
+    /// Returns the name with whole parts omitted at the least loss; `None` if no selection fits
+    /// `width` and is unambiguous.
     fn without_parts(&self, all: &[Self], weights: &[usize], width: usize) -> Option<String> {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| self.loss(*kept, all, weights));
@@ -107,8 +108,8 @@ impl<'n> Name<'n> {
         Some(self.text(&found))
     }
 
-    /// Returns the loss of showing only the parts `kept`: hidden lengths by weight plus a penalty
-    /// for each gap, then hidden lengths, then a preference for early parts.
+    /// Returns the loss of showing only the parts `kept`, for sorting: hidden lengths by weight
+    /// plus a penalty for each gap, then hidden lengths, then a preference for early parts.
     fn loss(&self, kept: u32, all: &[Self], weights: &[usize]) -> (usize, usize, Reverse<u32>) {
         let (mut weighted, mut length, mut was_kept) = (0, 0, true);
         for (index, (part, weight)) in self.parts.iter().zip(weights).enumerate() {
@@ -122,8 +123,8 @@ impl<'n> Name<'n> {
         (weighted, length, Reverse(kept.reverse_bits()))
     }
 
-    /// Returns the fewest parts that are unambiguous, with the longest ones shortened in the
-    /// middle.
+    /// Returns the name reduced to the fewest parts that keep it unambiguous, with the longest
+    /// parts shortened in the middle.
     fn squeeze(&self, all: &[Self], width: usize) -> String {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| columns(&self.text(&self.display_parts(*kept))));

@@ -91,8 +91,8 @@ pub fn format_moment(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Formats the remaining time at the current pace, if step `step` of `steps`, counted from 1,
-/// starts after `elapsed`: `80 s left`. `None` until the first step has finished.
+/// Formats the remaining time at the current pace: `80 s left`. Step `step` of `steps`, counted
+/// from 1, starts after `elapsed`. `None` until the first step has finished.
 pub fn format_left(elapsed: Duration, step: usize, steps: usize) -> Option<String> {
     let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
     let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;

@@ -24,7 +24,7 @@ const ALL_ROWS: usize = 6_000;
 #[derive(Debug, Serialize)]
 struct PagedReport {
     format_version: u32,
-    /// Equal for all documents of one run.
+    /// Identifier that all documents of one run share.
     id: String,
     language: &'static str,
     title: String,

@@ -1,5 +1,5 @@
 //! A [`Chart`] drawn with characters, for a terminal, never larger than its area. The caller
-//! applies the colors; shapes and words express the same without them.
+//! applies the colors; shapes and words carry the same information without them.
 
 mod bars;
 mod frame;
@@ -22,7 +22,7 @@ pub enum Glyphs {
     /// Blocks, Braille patterns, box drawing.
     #[default]
     Unicode,
-    /// ASCII only. Names in the data are unchanged.
+    /// ASCII only, except for names in the data.
     Ascii,
     /// Those of [`Glyphs::Unicode`], some of them replaced.
     #[serde(skip)]
@@ -78,12 +78,13 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Formats the picture for a terminal, one line per line, in the colors of the dark theme.
+    /// Formats the picture for a terminal in the colors of the dark theme, one row of characters
+    /// per line.
     pub fn text(&self, style: Style) -> String {
         self.themed_text(style, &Theme::from(ThemeName::Dark))
     }
 
-    /// Formats the picture for a terminal, one line per line, in the colors of `theme`.
+    /// Formats the picture for a terminal in the colors of `theme`, one row of characters per line.
     pub fn themed_text(&self, style: Style, theme: &Theme) -> String {
         let mut out = String::new();
         for line in &self.lines {

@@ -25,7 +25,7 @@ pub enum PngError {
         height: u32,
     },
     /// The pixels could not be encoded.
-    #[error("the picture could not be packed as PNG ({0}); please report this as a bug")]
+    #[error("the picture could not be encoded as PNG ({0}); please report this as a bug")]
     Pack(String),
 }
 
@@ -34,7 +34,7 @@ pub enum PngError {
 /// Characters that the font lacks, such as Chinese ones in a case's name, are drawn as boxes.
 ///
 /// # Errors
-/// If it is not an SVG picture, or too large.
+/// If `picture` is not such an SVG, or is too large.
 pub fn png(picture: &str) -> Result<Vec<u8>, PngError> {
     let tree = usvg::Tree::from_str(picture, &options())?;
     let [width, height] =

@@ -43,7 +43,7 @@ impl ReportPart {
 pub struct ReportInput {
     /// The comparison with the baseline that is saved for the run's machine and suite.
     pub comparison: Option<ComparisonResult>,
-    /// Why there is no comparison, if the reason is not just that no baseline is saved.
+    /// Why there is no comparison, unless the only reason is that no baseline is saved.
     pub not_compared: Option<String>,
     /// Environment of the baseline.
     pub baseline: Option<Environment>,
@@ -192,7 +192,7 @@ pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
 /// Formats all metrics of all cases as CSV; see [`run::csv_rows`].
 ///
 /// # Errors
-/// Never for data that the model can contain.
+/// If the CSV writer fails, which the data of a run cannot cause.
 pub fn csv(report: &Report<'_>) -> Result<String, ReportError> {
     run::csv_rows(report.run)
 }

@@ -98,8 +98,8 @@ pub(crate) fn duration(run: &Run) -> Option<String> {
     (seconds >= 0.0).then(|| format_time(seconds * 1e9))
 }
 
-/// Returns a table of all cases that were not skipped. Failures are listed among the others, to be
-/// noticed.
+/// Returns a table of all cases that were not skipped. Failures are listed among the measured
+/// cases, so that they are noticed.
 fn table(run: &Run) -> Table {
     let names = Shortener::of_run(run);
     let mut table = Table::new([
@@ -194,7 +194,7 @@ const COLUMNS: [&str; 11] = [
 /// without a value.
 ///
 /// # Errors
-/// Never for data that the model can contain.
+/// If the CSV writer fails, which the data of a run cannot cause.
 pub fn csv_rows(run: &Run) -> Result<String, ReportError> {
     let commit = run.environment.git.as_ref().map_or("", |git| git.commit.as_str());
     let rows = run.benchmarks.iter().flat_map(|result| {

@@ -14,7 +14,7 @@ use rsb_model::{
 };
 use serde_json::json;
 
-/// Returns the time of all events in the samples.
+/// Returns the timestamp used for all events of the sample data.
 pub(crate) fn moment() -> Timestamp {
     Timestamp::from_second(1_795_251_792).unwrap()
 }
@@ -126,7 +126,7 @@ fn statistics(samples: &[Samples]) -> Statistics {
     }
 }
 
-/// Returns the value of `sorted` that has `share` of the others below it.
+/// Returns the quantile `share`, from 0 to 1, of `sorted`.
 fn value_at(sorted: &[f64], share: f64) -> f64 {
     sorted[(share * (sorted.len() as f64 - 1.0)) as usize]
 }
@@ -269,7 +269,7 @@ fn not_measured() -> Vec<BenchmarkResult> {
     }
     let memory = Reason::new(
         "memory",
-        "16 GiB are needed and 4.1 GB can be had",
+        "16 GiB are needed, but only 4.1 GB are available",
         "use a smaller `--axis size=…`",
     );
     all.push(unmeasured_case(

@@ -269,7 +269,7 @@ fn the_machine() {
     let text = environment::text(&tree, Style::PLAIN);
     assert!(
         !text.contains("Software") && !text.contains("no runtime"),
-        "what was not looked at is not missing: {text}"
+        "properties that were not examined must not be shown as missing: {text}"
     );
     assert_eq!(environment::line(&tree), "3 × AMD Instinct MI210");
 }

@@ -20,7 +20,7 @@ fn block(value: f64, low: f64, high: f64) -> char {
     if !value.is_finite() {
         return ' ';
     }
-    // Halved before subtraction, so that no range overflows.
+    // Halve before subtracting, so that no range overflows.
     let share = if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
     let top = (BLOCKS.len() - 1) as f64;
     BLOCKS.get((share * top).round() as usize).copied().unwrap_or(' ')

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(
             spread_of(&result, occupancy, 10.0),
             None,
-            "occupancy does not follow from the times"
+            "occupancy cannot be derived from the times"
         );
         result.samples.clear();
         assert_eq!(spread_of(&result, gflops, 10.0), None);

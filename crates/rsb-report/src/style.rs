@@ -16,7 +16,7 @@ const COLORS: [&str; 6] = ["\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1
 /// Whether to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
-    /// ANSI escape sequences, whatever the output is.
+    /// Always write ANSI escape sequences, even if the output is not a terminal.
     Always,
     /// Plain text.
     Never,

@@ -152,7 +152,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
         DatasetKind::Path => canvas.line((left, y), (right, y), paint, 2),
         DatasetKind::Marks => canvas.mark((x, y), paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, paint),
-        // Each such bar has this mark next to it.
+        // Each bar of a change has this mark next to it, so use it in the legend, too.
         DatasetKind::Bars { .. } if paint.is_change() => canvas.mark((x, y), paint),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => {
             canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), paint);

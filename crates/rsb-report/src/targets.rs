@@ -33,8 +33,8 @@ pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
     table
 }
 
-/// Formats the reference values from elsewhere, one line for each target that also has a value
-/// here. On a terminal, they do not fit in the table.
+/// Formats the reference values from elsewhere, which do not fit in the table on a terminal: one
+/// line for each target that also has a value here.
 fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
     let mut out = String::new();
     for check in checks.iter().filter(|check| check.has_figure()) {
@@ -68,12 +68,12 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
 }
 
 /// Returns whether any target has a value. If none has, the summary sentence is enough: the policy
-/// belongs to another project, or its benchmarks were not selected.
+/// is for another project, or its benchmarks were not selected.
 pub(crate) fn is_any_known(checks: &[ThresholdCheck]) -> bool {
     checks.iter().any(ThresholdCheck::has_figure)
 }
 
-/// Summarizes the targets: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Empty if there
+/// Summarizes the targets: `4 of 6 targets are met, 1 is missed, 1 has no value.` Empty if there
 /// are none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let simulated = checks.iter().filter(|check| check.simulated).count();

@@ -35,7 +35,7 @@ const ANSI: [(&str, [u8; 3]); 16] = [
     ("light-white", [0xFF, 0xFF, 0xFF]),
 ];
 
-/// A text that names no color.
+/// An unknown name of a color.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a color; write one of {names}, or #rrggbb",
@@ -113,7 +113,7 @@ pub enum ThemeName {
 /// A role of a theme: its name, its color on a terminal, and its color in a picture.
 type Entry = (&'static str, u8, [u8; 3]);
 
-/// Colors of a picture other than data: background, text, less important text, grid, axes.
+/// Colors of a picture that are not for data: background, text, less important text, grid, axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground {
     pub(crate) sheet: [u8; 3],
@@ -270,7 +270,7 @@ pub struct Theme {
     changed: BTreeMap<&'static str, Pigment>,
 }
 
-/// A name that is not a role of a theme.
+/// An unknown name of a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{name}` is not a chart role; the roles are {roles}",
@@ -333,7 +333,7 @@ impl Theme {
         colors
     }
 
-    /// Returns the colors of a picture other than data.
+    /// Returns the colors of a picture that are not for data.
     pub(crate) const fn ground(&self) -> Ground {
         self.base.ground()
     }

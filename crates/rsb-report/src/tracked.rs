@@ -40,8 +40,8 @@ pub fn headline(alert: &TrackedAlert) -> String {
     headline_since(alert, &alert.range.first_after)
 }
 
-/// Returns the headline of `alert` for the history of `one` of its series, which may have changed
-/// in another run.
+/// Returns the headline of `alert` for the history of `one` of its series. That series may have
+/// changed in another run than the alert.
 pub fn headline_of(alert: &TrackedAlert, one: &SeriesMove) -> String {
     headline_since(alert, &alert.range_of(one).first_after)
 }

@@ -76,8 +76,8 @@ fn slope(series: &SeriesTrend) -> String {
     )
 }
 
-/// Returns whether the series has fewer than two values, and so no trend, even if its direction is
-/// stable.
+/// Returns whether the series has fewer than two values, and therefore no trend, even if its
+/// direction is `stable`.
 const fn is_alone(series: &SeriesTrend) -> bool {
     series.n < 2
 }
@@ -123,7 +123,7 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
         None => "",
         Some(LevelPart::Lower) => ", lower of two levels",
         Some(LevelPart::Upper) => ", upper of two levels",
-        Some(LevelPart::Share) => ", mean of two levels whose share changed",
+        Some(LevelPart::Share) => ", mean of two levels whose proportions changed",
     };
     let (change, levels) =
         (format_percent(point.change_percent), levels(series, point.before, point.after));
@@ -233,7 +233,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
         if let Some(text) = two_levels(series) {
             alternating.push(format!("{}: {text}", name(series)));
         }
-        // After a step, the forecast is the last level, which the table shows.
+        // After a step, the forecast equals the last level, which the table already shows.
         if matches!(series.shape, TrendShape::Drift | TrendShape::Ramp) {
             expected.extend(series.forecast.iter().map(|forecast| outlook(series, forecast)));
         }
@@ -286,8 +286,8 @@ fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) ->
             continue;
         }
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
-        // Such a line contains a unit up to three times; wrapping could separate it from its
-        // number.
+        // Do not wrap: such a line contains a unit up to three times, and wrapping could separate
+        // it from its number.
         let unbroken = Style { width: usize::MAX, ..style };
         out.extend(lines.iter().map(|line| unbroken.wrap(line, 2)));
     }
@@ -395,7 +395,7 @@ const COLUMNS: [CsvColumn<SeriesTrend>; 19] = [
 /// Formats the trends as CSV, one row per series.
 ///
 /// # Errors
-/// Never for data that the model can contain.
+/// If the CSV writer fails, which the data of a trend cannot cause.
 pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
     csv_of(&COLUMNS, &document.series)
 }

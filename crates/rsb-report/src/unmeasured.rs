@@ -1,4 +1,5 @@
-//! Cases without a result, grouped by reason: what, why, cure, and the number of cases.
+//! Cases without a result, grouped by reason: what is wrong, why, how to fix it, and the number of
+//! cases.
 
 use itertools::Itertools as _;
 use rsb_model::{BackendId, BenchmarkResult, CaseDevice, DeviceType, Outcome, Reason, Run};
@@ -14,7 +15,7 @@ pub(crate) struct UnmeasuredGroup<'a> {
     pub(crate) cases: Vec<&'a BenchmarkResult>,
 }
 
-/// Benchmark name in the entry of a backend that is missing as a whole.
+/// Benchmark name used if a whole backend is missing.
 pub(crate) const ALL_BENCHMARKS: &str = "all";
 
 /// Maximum number of cases that are named; more are counted by benchmark.
@@ -97,7 +98,7 @@ fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> 
     who + &why + &style.wrap(&format!("cure: {}", reason.cure), 4)
 }
 
-/// Returns the GPU backend that `result` represents as a whole, if it does.
+/// Returns the GPU backend if `result` reports that the whole backend is missing.
 fn absent_backend(result: &BenchmarkResult) -> Option<BackendId> {
     match result.benchmark_id.device() {
         CaseDevice::Backend(backend) if benchmark_of(result) == ALL_BENCHMARKS => Some(backend),
@@ -114,7 +115,8 @@ fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
     let text = if has_gpu {
         format!("not used here: {absent}; --verbose shows why")
     } else {
-        // A driver that runs on the CPU, such as llvmpipe, is a device of its backend but no GPU.
+        // A driver that runs on the CPU, such as llvmpipe, counts as a device of its backend but
+        // not as a GPU.
         format!(
             "no GPU found through {absent} (drivers that run on the CPU do not count); \
              `rusty-stack-bench doctor` and `list` explain"

@@ -1,9 +1,10 @@
 //! Error rates of verdicts on sides that were measured separately, on synthetic machines with known
 //! changes.
 //!
-//! `cargo run --release -p rsb-stats --example blind_spots` prints Markdown. A process of a case
-//! takes the case's floor plus a disturbance for all of its life; the tables differ in the
-//! disturbance. A machine is only as realistic as this model; docs/gate-study.md has recorded ones.
+//! `cargo run --release -p rsb-stats --example blind_spots` prints Markdown. Each simulated process
+//! takes the undisturbed time of its case plus a disturbance that lasts for its whole life; the
+//! tables differ in the distribution of the disturbance. The rates are only as realistic as this
+//! model; docs/gate-study.md has rates from recorded measurements.
 #![allow(clippy::print_stdout)] // It is there to print.
 
 use rsb_model::{Better, ReasonCode, Unit, Verdict};
@@ -14,14 +15,14 @@ use rsb_stats::rng::Rng;
 const CASES: usize = 30;
 const SUITES: usize = 400;
 
-/// Disturbance of the processes of a suite: returns the logarithm of the time of a process of case
-/// `case`, relative to the floor of the case.
+/// Noise of a simulated machine: returns the logarithm of the time of one process of case `case`,
+/// relative to the undisturbed time of the case.
 type Machine = fn(&mut Rng, &mut SideState, usize) -> f64;
 
-/// State that all processes of a side share.
+/// State shared by all processes of one side.
 #[derive(Default)]
 struct SideState {
-    /// Offset of all cases.
+    /// Offset added to the time of every case, as a logarithm.
     offset: f64,
 }
 
@@ -96,12 +97,13 @@ fn main() {
     }
 }
 
-/// Returns an excess over the floor, as a logarithm.
+/// Returns an exponentially distributed excess over the undisturbed time, as a logarithm.
 fn excess(rng: &mut Rng, mean: f64) -> f64 {
     -mean * rng.uniform().max(1e-12).ln()
 }
 
-/// Returns a value from 0.3 to 30 %, evenly spaced on the logarithm.
+/// Returns a value from 0.3 to 30 % that depends on the case, with equal steps on a logarithmic
+/// scale.
 fn unlike(case: usize) -> f64 {
     0.003 * 100_f64.powf(case as f64 / (CASES - 1) as f64)
 }
@@ -199,7 +201,8 @@ fn format_share(part: usize, whole: usize) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// Returns the share of intervals of a change that do not contain it, in percent.
+/// Returns the percentage of confidence intervals that do not contain the true change, which is
+/// zero.
 fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machine) -> f64 {
     let mut rng = Rng::new(15);
     let (mut outside, mut all) = (0_u32, 0_u32);
@@ -214,8 +217,8 @@ fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machi
     100.0 * f64::from(outside) / f64::from(all)
 }
 
-/// Returns how often the first of ten cases is ever called Regressed while its pairs increase, in
-/// percent.
+/// Returns how often, in percent, the first of ten cases is called Regressed at some point while
+/// pairs are added.
 fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
     let mut rng = Rng::new(16);
     let tries = 1000;

@@ -102,9 +102,9 @@ impl AcceptEntry {
         };
         let change = sign * row.difference_percent?;
         let fits = match row.verdict {
-            // A counted metric has no interval.
+            // Only the change is checked: a counted metric has no interval.
             Verdict::Regressed => change <= limit,
-            // Without a verdict the whole interval must be accepted.
+            // An undecided case passes only if its whole interval is within the limit.
             Verdict::Inconclusive => {
                 row.confidence_interval?.into_iter().all(|percent| sign * percent <= limit)
             }

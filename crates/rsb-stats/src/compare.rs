@@ -28,12 +28,12 @@ use crate::noise_model::{NoiseModel, SurpriseLimits, spreads};
 /// Largest change that is reported.
 pub(crate) const LARGEST: f64 = 1e9;
 
-/// Number of cases from which choosing one noise model for all of them does not affect the coverage
-/// of the intervals, as measured by the `blind_spots` example of this crate.
+/// Minimum number of cases for which choosing one noise model for all of them does not affect the
+/// coverage of the intervals, as measured by the `blind_spots` example of this crate.
 const FREE_CHOICE: usize = 20;
 
-/// Divisor of alpha for twenty interim looks: twenty tests at 0.75 % each have an error rate of 5 %
-/// together (Pocock, 1977).
+/// Divisor of alpha for twenty interim analyses: twenty tests at 0.75 % each have an overall error
+/// rate of 5 % (Pocock, 1977).
 const LOOKS: f64 = 20.0 / 3.0;
 
 /// One metric of one case on both sides.
@@ -55,7 +55,7 @@ pub struct Pair {
     pub threshold: f64,
 }
 
-/// A conclusion, with the input of the checks that may withdraw its verdict.
+/// A conclusion, with the data for the checks that may withdraw its verdict.
 struct Candidate<'a> {
     pair: &'a Pair,
     found: &'a CaseConclusion,
@@ -66,17 +66,17 @@ struct Candidate<'a> {
     median_scatter: Option<f64>,
 }
 
-/// A check, which returns a doubt if it withdraws the verdict.
+/// A check of a verdict; returns a doubt if the verdict must be withdrawn.
 type Check = fn(&Candidate<'_>) -> Option<Doubt>;
 
-/// All checks, in order. The first doubt is used.
+/// All checks, in order; the first doubt is reported.
 const CHECKS: [Check; 2] = [median_check::doubt, rank_test::doubt];
 
 /// Error rates of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorRates {
-    /// Two-sided error rate of the intervals: 0.05 gives 95 %. For Regressed it holds over all
-    /// pairs together.
+    /// Two-sided error rate of the intervals: 0.05 gives 95 %. For Regressed, it is the error rate
+    /// over all pairs together.
     pub alpha: f64,
     /// Probability that a detectable change is not called Regressed.
     pub miss: f64,
@@ -119,9 +119,10 @@ pub struct Shift {
 /// Compares like [`compare`], after subtracting `shift` from every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<CaseConclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
-    // Paired measurements are judged repeatedly while they continue. For other comparisons the
-    // noise model is chosen with the data that it is then applied to: among many cases this costs
-    // hardly anything; for few cases alpha is halved for the two models tried.
+    // Paired measurements are judged repeatedly while they continue, so alpha is divided for the
+    // interim analyses. In other comparisons the noise model is chosen from the data that it is
+    // then applied to. With many cases this hardly affects the error rate; with few cases alpha is
+    // halved, because two models are tried.
     let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
     let looks = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / looks, ..rates };
@@ -154,9 +155,9 @@ struct Estimates {
     centers: Vec<Center>,
     each: Vec<Option<Estimate>>,
     strictest: Factor,
-    /// Geometric mean of the half-widths of the intervals corrected over all pairs. The model with
-    /// the smaller value is used. It is chosen once for all pairs, which costs hardly any of their
-    /// error rate.
+    /// Geometric mean of the half-widths of the intervals corrected over all pairs. The noise model
+    /// with the smaller mean is used for all pairs; making this choice only once hardly increases
+    /// the error rate.
     reach: f64,
 }
 
@@ -212,8 +213,8 @@ impl Factor {
     }
 }
 
-/// Parameters that turn an estimate into a conclusion: the factors of the interval, of the first
-/// step of the correction and of the miss rate, and the agreement between cases.
+/// Parameters that turn an estimate into a conclusion: the half-widths for the interval, for the
+/// first step of Holm's correction and for the miss rate, and the agreement between cases.
 struct Judging {
     own: Factor,
     strictest: Factor,
@@ -260,8 +261,9 @@ impl Judging {
         }
     }
 
-    /// Returns the smallest change that is called Regressed except with the probability of a miss:
-    /// the estimate must reach T, and exceed T/2 by the half-width of the corrected interval.
+    /// Returns the smallest true change that is called Regressed with at most the allowed
+    /// probability of a miss. The estimate must reach T, and exceed T/2 by the half-width of the
+    /// corrected interval.
     fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
         let half = log_of_change(pair.threshold / 2.0, pair.better);
         let whole = log_of_change(pair.threshold, pair.better);
@@ -271,8 +273,8 @@ impl Judging {
     }
 }
 
-/// Applies the table of [`compare`] to a change; `clear` is whether its corrected low end is above
-/// T/2.
+/// Applies the table of [`compare`] to a change; `clear` states whether the corrected low end of
+/// the change is above T/2.
 pub(crate) fn judge(
     change: f64,
     [low, high]: [f64; 2],
@@ -510,7 +512,8 @@ mod tests {
         assert!(wide.interval.unwrap().iter().all(|end| end.is_finite()), "{wide:?}");
     }
 
-    /// In a simulation of the same spread, the detectable change is found at the promised rate.
+    /// In a simulation with the same spread, the detectable change is found as often as the miss
+    /// rate allows.
     #[test]
     fn a_detectable_change_is_found_as_often_as_promised() {
         let mut random = Rng::new(7);

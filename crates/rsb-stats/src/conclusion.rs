@@ -16,49 +16,50 @@ pub struct CaseConclusion {
     pub current: f64,
     /// Relative change in the bad direction, Δ.
     pub change: f64,
-    /// Interval of Δ, low then high, for this case alone. `None` if there are too few values.
+    /// Interval of Δ, low then high, from this case only. `None` if there are too few values.
     pub interval: Option<[f64; 2]>,
     /// Low end of Δ corrected over all cases, which decides whether the case is Regressed. Two
     /// sides only.
     pub corrected_low: Option<f64>,
-    /// The smallest change for the worse that would be called Regressed, except for the chance of
-    /// a miss.
+    /// The smallest slowdown that would be called Regressed, with at most the allowed probability
+    /// of a miss.
     pub detectable: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Reason for the verdict.
+    /// Code of the reason for the verdict.
     pub reason: ReasonCode,
     /// The check that withdrew the verdict. Two sides only.
     pub doubt: Option<Doubt>,
-    /// Basis of the verdict.
+    /// Measurements that the verdict is based on.
     pub evidence: Evidence,
-    /// Change of the case beyond that of the other cases, if that is the best evidence of a
-    /// slowdown. History only.
+    /// Change of the case relative to the other cases, if that is the best evidence of a slowdown.
+    /// History only.
     pub beyond_others: Option<f64>,
 }
 
-/// The finding of a check that withdraws a verdict, with its sentence:
-/// `12.3 % slower (95 % interval 10.1 to 14.6 %; DETAIL), CONSEQUENCE`.
+/// The result of a check that withdraws a verdict, with the parts of the sentence `12.3 % slower
+/// (95 % interval 10.1 to 14.6 %; DETAIL), CONSEQUENCE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
     /// Reason for the missing verdict.
     pub reason: ReasonCode,
     /// The measurements that raise the doubt.
     pub detail: String,
-    /// Their meaning, and what to do about it.
+    /// Meaning of these measurements, and what to do about it.
     pub consequence: &'static str,
 }
 
-/// Basis of a verdict.
+/// Measurements that a verdict is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// The processes of two sides.
     Sides,
-    /// This number of runs, which are all there are.
+    /// All of the judged runs, and their number.
     Runs(usize),
-    /// This number of runs. The first is left out: it looked slow, which is why it was repeated.
+    /// The judged runs except the first, and their number. The first run looked slow, which is why
+    /// it was repeated.
     Repeats(usize),
-    /// At least half of the runs are clearly slow by themselves, so the others do not acquit the
+    /// At least half of the runs are clearly slow by themselves, so the fast runs do not clear the
     /// code.
     Split {
         /// Number of clearly slow runs.

@@ -21,8 +21,8 @@ pub fn normal_exceeded_with(p: f64) -> f64 {
     -Normal::standard().inverse_cdf(clamp_probability(p))
 }
 
-/// Returns the probability that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 if
-/// either is NaN, so that nothing becomes significant by accident.
+/// Returns the probability that Student's t with `degrees_of_freedom` degrees exceeds `x`. Returns
+/// 1 if either is NaN, so that bad input is never significant.
 pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
@@ -37,7 +37,7 @@ pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
 }
 
 /// Returns the value that Student's t with `degrees_of_freedom` degrees exceeds with probability
-/// `p`; infinite without a degree of freedom.
+/// `p`; infinite for zero degrees of freedom.
 pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
@@ -50,8 +50,8 @@ pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
 }
 
 /// Returns the probability that the minimum of one side exceeds that of the other by `x` times its
-/// scale, which is known with `degrees_of_freedom` degrees: half of the upper tail of Fisher's F(2,
-/// degrees of freedom) at `x` ([`crate::minimum`]). 1 if either is NaN.
+/// scale, if the scale was estimated with `degrees_of_freedom` degrees: half of the upper tail of
+/// Fisher's F(2, degrees of freedom) at `x` ([`crate::minimum`]). 1 if either is NaN.
 pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
@@ -62,7 +62,7 @@ pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
 }
 
 /// Returns the value that is exceeded with probability `p`, the inverse of [`least_above`];
-/// infinite without a degree of freedom.
+/// infinite for zero degrees of freedom.
 pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
@@ -126,8 +126,8 @@ mod tests {
         }
     }
 
-    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, which has 95
-    /// % at each end.
+    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`; the interval
+    /// of 90 % leaves out 5 % at each end.
     #[test]
     fn shares_are_bounded_as_scipy_has_it() {
         for (part, whole, theirs) in [

@@ -133,7 +133,7 @@ fn unique_ids<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a
     results.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec()
 }
 
-/// Returns `result` with the cases that only one side has and that were therefore not measured. A
+/// Returns `result` with the cases that exist on one side only and were therefore not measured. A
 /// case that vanished has no verdict.
 pub fn with_one_sided(
     result: ComparisonResult,
@@ -141,7 +141,8 @@ pub fn with_one_sided(
     new: &[CaseId],
     policy: &Policy,
 ) -> ComparisonResult {
-    let sentence = "the baseline has it and the current side does not: it cannot be judged";
+    let sentence =
+        "the baseline has this case and the current side does not, so it cannot be judged";
     let (verdict, code) = (Verdict::Inconclusive, ReasonCode::Missing);
     let mut result = with_rows(result, vanished, verdict, code, sentence, policy);
     result.missing.extend(vanished.iter().filter(|id| !policy.ignores_case(id.as_str())).cloned());
@@ -149,8 +150,8 @@ pub fn with_one_sided(
     result
 }
 
-/// Returns `result` with the cases that should have been measured on both sides but had no turn on
-/// one of them: they have no verdict, and are neither missing nor new.
+/// Returns `result` with the cases that should have been measured on both sides but were not
+/// reached on one of them. They have no verdict, and are neither missing nor new.
 pub fn with_unmeasured(
     result: ComparisonResult,
     unmeasured: &[CaseId],
@@ -172,7 +173,7 @@ pub fn with_same_code(
     ids: &[CaseId],
     policy: &Policy,
 ) -> ComparisonResult {
-    let sentence = "both sides execute the same machine code: there was nothing to measure";
+    let sentence = "both sides execute the same machine code, so nothing was measured";
     with_rows(result, ids, Verdict::Unchanged, ReasonCode::SameMachineCode, sentence, policy)
 }
 
@@ -211,13 +212,13 @@ pub fn exit_code(result: &ComparisonResult) -> u8 {
     }
 }
 
-/// A finished comparison, or a pair that must be judged together with all others.
+/// A finished comparison, or a pair that is still to be judged together with all others.
 enum Row {
     Ready(Comparison),
     Asked { id: CaseId, metric: &'static str, pair: Pair },
 }
 
-/// Options for the rows of a case.
+/// Policy, pairing and factors under test for the rows of a case.
 struct RowRules<'a> {
     policy: &'a Policy,
     pairing: Pairing,
@@ -305,8 +306,8 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
     }
 }
 
-/// Returns whether a case has no value at all. If it has values but no row, the policy leaves them
-/// out.
+/// Returns whether a case has no values at all. A case with values but without rows is excluded by
+/// the policy instead.
 fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
     results.iter().all(|result| {
         result.samples.is_empty()
@@ -340,8 +341,8 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
         .collect()
 }
 
-/// Puts the machine's part in each regression, if any, first in its reason, and counts these
-/// regressions in a note.
+/// Prefixes the reason of each regression that the machine explains with that explanation, and
+/// counts these regressions in a note.
 fn name_causes(
     rows: &mut [Comparison],
     before: &Cases<'_>,

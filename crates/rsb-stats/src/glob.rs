@@ -5,8 +5,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut read) = (0, 0);
-    // Position of the last star and the length of text it matches: on a mismatch it matches one
-    // character more.
+    // Position of the last star, and the start of the text after its match. On a mismatch, the star
+    // matches one more character.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&character) = text.get(read) {
         match pattern.get(at) {

@@ -1,16 +1,17 @@
 //! Verdicts on the newest run from the stored runs before it, one value per run.
 //!
-//! A stored series drifts: runners are replaced, toolchains change, and a neighbor makes one run
-//! slow. The level is therefore that of the last few runs, the noise is the distance of earlier
-//! runs from such levels, and a run is Regressed only if it is beyond all of them by more than that
-//! noise explains. A run that looks slow but not clearly so is Inconclusive and should be repeated.
-//! The repeats are then judged without the run that raised the suspicion, and corrected over the
-//! suspects only: they are fresh values, and few. They acquit a run that was clearly slow by itself
-//! only if most of all runs are not slow: one fast repeat is no majority.
+//! A stored series drifts: runners are replaced, toolchains change, and other programs make one run
+//! slow. The level is therefore that of the last few runs, and the noise is the distance of earlier
+//! runs from such levels. A run is Regressed only if it is slower than all of the last runs by more
+//! than that noise explains. A run that looks slow but not clearly so is Inconclusive and should be
+//! repeated. The repeats are then judged without the run that raised the suspicion, and corrected
+//! over the suspects only, because they are few and their values are new. If a run was clearly slow
+//! by itself, repeats clear it only if most of all runs are not slow: one fast repeat is no
+//! majority.
 //!
-//! The cases of a run share its machine. Their common change is judged as a separate metric. The
-//! change of a case beyond the others may show a slowdown that its own history is too noisy to show
-//! (`common.rs`).
+//! All cases of a run were measured on the same machine. Their common change is judged as a
+//! separate metric. The change of a case relative to the others may show a slowdown that its own
+//! history is too noisy to show (`common.rs`).
 //!
 //! Changes are logarithms oriented so that larger is worse, and reported as in [`crate::compare`].
 
@@ -36,34 +37,34 @@ use view::{Asking, View};
 
 pub use runs::{AcceptedLevel, StoredRuns, gate_history};
 
-/// Default number of stored runs to use: an outlier that occurs once in ten runs is in it five
-/// times.
+/// Default number of stored runs to use; they contain an outlier that occurs in one of ten runs
+/// about five times.
 pub const RUNS: usize = 50;
 
 /// Minimum number of earlier runs for a verdict, and number of the last runs that make up the
 /// level.
 ///
-/// A smaller number follows a drift sooner but is less certain of the usual range: the slowest of n
-/// runs is exceeded once in n + 1.
+/// A smaller number follows a drift sooner, but the usual range is less certain: a new run is
+/// slower than the slowest of n runs with a probability of 1 / (n + 1).
 pub const LEVEL: usize = 15;
 
-/// Parameters of the verdicts. The gate uses the default; others are for studies.
+/// Parameters of the verdicts. The gate uses the default; studies use other values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// Number of the last runs that make up the level.
     pub level: usize,
     /// Quantile of the distances of runs from their level that is used as noise. One in five runs
     /// may be far off, for example while a runner is slow or after a change of level, without
-    /// making every later verdict insensitive.
+    /// making all later verdicts insensitive.
     pub share: f64,
     /// Distance, in units of the noise, over which the density of runs slower than the slowest one
-    /// falls by a factor of e. Chosen in steps of 0.05, like the next one, as the smallest value
-    /// for which that end of the 95 % interval covers 97.5 % of the next runs.
+    /// falls by a factor of e. Like `faster`, chosen in steps of 0.05, as the smallest value for
+    /// which that end of the 95 % interval covers 97.5 % of the next runs.
     pub slower: f64,
     /// The same distance for runs faster than the fastest one.
     pub faster: f64,
-    /// Probability above which slowness is usual: if unchanged runs are as slow with at least this
-    /// probability, a change below T is Unchanged.
+    /// Probability above which a slow run is considered usual: a change below T is Unchanged if
+    /// unchanged runs are as slow with at least this probability.
     pub usual: f64,
 }
 
@@ -80,13 +81,14 @@ impl Default for Rule {
 }
 
 /// Values of one metric of one case: those of earlier runs, and those to judge. Values that are not
-/// finite or not above zero are left out, as if a run lacked the case.
+/// finite or not above zero are ignored, as if the run did not have the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Value of each earlier run, oldest first. All questions about cases use the same runs.
+    /// Value of each earlier run, oldest first. The questions on all cases have the same runs in
+    /// the same order.
     pub before: Vec<f64>,
-    /// Position of the first of these runs at a level that a person has accepted. Runs before it
-    /// contribute to the noise, not to the level.
+    /// Position of the first earlier run at a level that a user accepted. Runs before it contribute
+    /// to the noise, not to the level.
     pub accepted_from: Option<usize>,
     /// Values of the judged runs of one revision, oldest first: one, or several if it was repeated.
     pub now: Vec<f64>,
@@ -94,19 +96,19 @@ pub struct Question {
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
-    /// Additional uncertainty of the logarithm of the judged values, beyond their noise, from a
-    /// correction that was subtracted.
+    /// Uncertainty, as a logarithm, of a correction that was subtracted from the judged values;
+    /// added to their noise.
     pub slack: f64,
-    /// Relation to the other questions.
+    /// Whether the question contributes to the common change of the run.
     pub role: QuestionRole,
 }
 
-/// Relation of a question to the others.
+/// Whether a question contributes to the common change of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionRole {
-    /// The time of a case, which contributes to the common change of the run.
+    /// The time of a case, which contributes.
     Case,
-    /// Another metric, or a case of the control set.
+    /// Another metric or a control case, which does not contribute.
     Apart,
 }
 
@@ -116,17 +118,17 @@ pub struct HistoryVerdicts {
     /// Conclusion for each question.
     pub each: Vec<CaseConclusion>,
     /// Conclusion for the common change of the cases, if at least ten contribute. Its values are
-    /// times relative to those at the levels.
+    /// times relative to the levels of the cases.
     pub common: Option<(Question, CaseConclusion)>,
 }
 
-/// Judges every question, and the common change of the cases, by the rule of
-/// [`crate::compare::compare`], with the interval from the runs before.
+/// Judges every question, and the common change of the cases, by the table of
+/// [`crate::compare::compare`], with intervals from the earlier runs.
 ///
-/// For Regressed the low end is corrected with Holm's method over all questions; repeats of
-/// suspects are corrected over these only, and the common change is not corrected. A change below T
-/// whose interval extends beyond 1.5 T is also Unchanged if it is below T/2 or no slower than
-/// [`Rule::usual`], as long as a run 1.5 times as slow is outside of the interval.
+/// For Regressed, the low end is corrected with Holm's method over all questions. Repeats are
+/// corrected over the suspected questions only, and the common change is not corrected. A change
+/// below T whose interval extends beyond 1.5 T is also Unchanged if it is below T/2 or usual
+/// ([`Rule::usual`]), unless the interval includes a run 1.5 times as slow.
 pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryVerdicts {
     let figures: Vec<Option<Figures>> =
         questions.iter().map(|question| Figures::of(question, rule)).collect();

@@ -1,5 +1,5 @@
-//! Two-sided tests for a difference between two lists of values. `None` means that the values do
-//! not allow the test.
+//! Two-sided tests for a difference between two lists of values. They return `None` if the values
+//! are unsuitable, such as too few.
 
 use crate::distribution::{normal_above, t_above};
 use crate::estimate::{mean, variance};

@@ -1,19 +1,19 @@
 //! The minimum of a few values: its location, and its excess over an undisturbed minimum.
 //!
-//! A disturbance adds time to a process, often for all of its life, and never removes any. The mean
+//! A disturbance adds time to a process, often for its whole life, and never removes any. The mean
 //! of three processes therefore depends on the disturbed ones; their minimum is the cost of the
-//! code if at least one process was undisturbed. The excesses of the others over the minimum
-//! estimate how rare that is. Treated as exponential with mean θ, they are independent of the
-//! minimum itself (Rényi, 1953). The minimum of k values exceeds the floor by θ/k on average, with
-//! a standard deviation of θ/k; the difference of two minima has a Laplace distribution with that
-//! scale; and if θ is estimated from ν/2 excesses only, the absolute difference over θ/k has
-//! Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
+//! code if at least one process was undisturbed. The excesses of the other values over the minimum
+//! show how rare an undisturbed process is. If they are exponential with mean θ, they are
+//! independent of the minimum itself (Rényi, 1953). The minimum of k values exceeds the floor by
+//! θ/k on average, with a standard deviation of θ/k. The difference of two minima has a Laplace
+//! distribution with that scale. If θ is estimated from only ν/2 excesses, the absolute difference
+//! over θ/k has Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
 
 use crate::estimate::sorted;
 
 /// Returns the expected minimum of `of` values drawn without replacement from `sorted`: the minimum
-/// if `of` is their number, the mean if it is 1. A side with more values therefore has no
-/// advantage. `None` if there are no values.
+/// if `of` is the number of all values, their mean if it is 1. Using the same `of` for two sides
+/// removes the advantage of the side with more values. `None` if there are no values.
 pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     let count = sorted.len();
     let of = of.clamp(1, count.max(1));
@@ -32,9 +32,10 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
 /// Estimates the mean excess θ of values over the minimum of their side, with its degrees of
 /// freedom.
 ///
-/// The estimate uses the smaller half of the excesses of all sides; each larger one counts as the
-/// largest of that half, which is the usual estimate for censored waiting times. A few processes
-/// that were disturbed for life therefore do not dominate it. `None` if no side has two values.
+/// The estimate uses the smaller half of the excesses of all sides; each larger excess counts as if
+/// it equaled the largest of that half, the usual estimate for censored waiting times. A few
+/// processes that were disturbed for their whole life therefore do not dominate it. `None` if no
+/// side has two values.
 pub fn mean_excess(sides: &[&[f64]]) -> Option<Excess> {
     let excesses: Vec<Vec<f64>> = sides.iter().map(|side| excesses_over_least(side)).collect();
     let excesses = sorted(&excesses.concat());
@@ -56,7 +57,7 @@ fn excesses_over_least(side: &[f64]) -> Vec<f64> {
 pub struct Excess {
     /// The estimate.
     pub mean: f64,
-    /// Two for each excess that was used.
+    /// Twice the number of excesses that were used.
     pub degrees_of_freedom: f64,
 }
 
@@ -78,7 +79,7 @@ mod tests {
     #[test]
     fn what_lies_far_off_hardly_counts() {
         let near = mean_excess(&[&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
-        // (0.01 + 0.02 and twice at least 0.02) / 2
+        // (0.01 + 0.02 + two censored excesses counted as 0.02) / 2
         assert!(
             (near.mean - 0.035).abs() < 1e-12 && (near.degrees_of_freedom - 4.0).abs() < 1e-12,
             "{near:?}"

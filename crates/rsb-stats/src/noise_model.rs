@@ -1,40 +1,41 @@
 //! The noise model: the variation between fresh processes, which every verdict depends on.
 //!
-//! Two to five replicates are too few to estimate a case's own spread, so each case borrows from
-//! all others (empirical Bayes, after Smyth, 2004): its scale is moderated towards the typical one,
-//! to the extent that the cases agree about it. Without replicates the spread comes from the ratios
-//! of all cases together.
+//! Two to five replicates are too few to estimate the spread of a single case, so each case uses
+//! the other cases as well (empirical Bayes, after Smyth, 2004): its scale is shrunk towards the
+//! typical scale, more strongly the more the cases agree. Without replicates, the spread is
+//! estimated from the ratios of all cases together.
 //!
 //! The scale is the variance of normal values, or the mean excess over the minimum of a side
 //! ([`crate::minimum`]). Both estimates vary around the true scale as χ² over its degrees of
-//! freedom, so they are moderated in the same way.
+//! freedom, so they are shrunk in the same way.
 
 use std::collections::BTreeMap;
 
 use crate::distribution::f_quantile;
 use crate::estimate::{MAD_TO_SIGMA, quantile_of_sorted, sorted, std_dev};
 
-/// Minimum number of cases from which others may borrow. Quartiles of fewer are too uncertain.
+/// Minimum number of cases for an estimate from all cases together; quartiles of fewer cases are
+/// too uncertain.
 pub const MIN_CASES: usize = 10;
 
 /// Smallest spread used (0.1 %): a clock that returns the same count twice does not prove a smaller
 /// one.
 const FLOOR: f64 = 0.001;
 
-/// Candidate degrees of freedom that the cases together may lend to one. More would presume that
-/// all cases are alike.
+/// Candidate degrees of freedom of the scale that all cases share. A larger number would assume
+/// that all cases have the same noise.
 const PRIOR_DEGREES_OF_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
 
-/// Probability level above which a case keeps its own scale: if the common scale would rarely
-/// exceed it, the case is noisier than the others.
+/// Probability level of the limit on a case's scale: a scale above this quantile shows that the
+/// case is noisier than the others, so it keeps its own scale.
 const SURPRISE: f64 = 0.99;
 
-/// Maximum degrees of freedom of a spread that comes from ratios only. Cases differ in noise, so
-/// the tails are heavy.
+/// Maximum degrees of freedom of a spread that is estimated from ratios only. Cases differ in
+/// noise, so the tails are heavy.
 const UNREPLICATED_DEGREES_OF_FREEDOM: f64 = 8.0;
 
 /// Number of robust standard deviations around the center within which ratios contribute to the
-/// spread; the others may have changed.
+/// spread; cases beyond may have changed.
 const REACH: f64 = 2.5;
 
 /// Standard deviation of normal values within [`REACH`], relative to that of all values: √(1 −
@@ -82,8 +83,8 @@ pub struct Residual {
 const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
 
 impl Residual {
-    /// Moderates the scale towards that of the case's own `past`, unless the case is now noisier
-    /// than that explains.
+    /// Shrinks the scale towards that of the case's own `past`, unless the case is now noisier than
+    /// chance explains.
     pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
@@ -106,7 +107,7 @@ impl Residual {
 }
 
 impl NoiseModel {
-    /// Returns the smallest scale used.
+    /// Returns the lower limit of the scale.
     fn smallest(self) -> f64 {
         match self {
             Self::Normal => FLOOR * FLOOR,
@@ -141,8 +142,9 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     found
 }
 
-/// Cached multiples of a scale above which another estimate of it is a surprise, by the degrees of
-/// freedom of both: few combinations are distinct, and each costs an inversion.
+/// Cached limits on the ratio of two estimates of the same scale, by the degrees of freedom of
+/// both. There are few distinct combinations, and each limit costs an inversion of the F
+/// distribution.
 #[derive(Debug, Default)]
 pub(crate) struct SurpriseLimits(BTreeMap<(u64, u64), f64>);
 
@@ -155,7 +157,8 @@ impl SurpriseLimits {
     }
 }
 
-/// Common scale of the cases under one noise model, worth `degrees_of_freedom` observations.
+/// Common scale of the cases under one noise model; it counts as much as an estimate with
+/// `degrees_of_freedom`.
 struct Prior {
     law: NoiseModel,
     scale: f64,
@@ -164,9 +167,10 @@ struct Prior {
 }
 
 impl Prior {
-    /// Fits the prior to the quartiles of the cases' scales, so that a quarter of them may have any
-    /// scale. Under the model, a scale over the common one has an F distribution: the wider the
-    /// quartiles are apart, the less the cases agree and the less they lend.
+    /// Fits the prior to the quartiles of the cases' scales, so that up to a quarter of them may
+    /// have any scale. Under the model, a scale over the common one has an F distribution: the
+    /// farther the quartiles are apart, the less the cases agree, and the less weight the common
+    /// scale gets.
     fn of(residuals: &[Residual], law: NoiseModel) -> Option<Self> {
         let alike: Vec<&Residual> =
             residuals.iter().filter(|residual| residual.law == law).collect();
@@ -218,8 +222,8 @@ fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
         .map(|(degrees_of_freedom, _)| f64::from_bits(degrees_of_freedom))
 }
 
-/// Returns the spread for sides of one value each, from the log ratios of all cases. No shift is
-/// subtracted from the ratios themselves. A ratio varies with both of its values.
+/// Returns the spread for sides with one value each, from the log ratios of all cases. No shift is
+/// subtracted from the ratios themselves. The variance of a ratio is twice that of a value.
 fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     let single = residuals.iter().filter(|residual| residual.degrees_of_freedom <= 0.0);
     let common =
@@ -244,12 +248,12 @@ pub struct ChangeCluster {
 impl ChangeCluster {
     /// Finds the cluster of `changes`; `None` for fewer than [`MIN_CASES`].
     ///
-    /// The first estimate is the median absolute deviation around the center that minimizes it,
-    /// which is half the length of the shortest interval that contains half of the changes. Around
-    /// zero, a suite that regressed as a whole would pass as noise; around the median, so would one
-    /// of which a third regressed. Around the tightest half, up to half of the cases may have
-    /// changed. The final estimate is the standard deviation of all changes near that center, which
-    /// uses more of them.
+    /// The first estimate is the smallest median absolute deviation around any center: half the
+    /// length of the shortest interval that contains half of the changes. Deviations around zero
+    /// would accept a suite that regressed as a whole as noise, and deviations around the median a
+    /// suite of which a third regressed. With the shortest interval, up to half of the cases may
+    /// have changed. The final estimate is the standard deviation of all changes near that center,
+    /// which uses more of them.
     pub fn of(changes: &[f64]) -> Option<Self> {
         let changes = sorted(changes);
         let n = changes.len();
@@ -273,7 +277,7 @@ impl ChangeCluster {
         (change - self.center).abs() <= self.reach()
     }
 
-    /// Returns the distance from the center within which a change is not attributed to the case.
+    /// Returns the largest distance from the center at which a change still counts as noise.
     pub fn reach(&self) -> f64 {
         REACH * self.deviation
     }

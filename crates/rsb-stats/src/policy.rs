@@ -84,7 +84,7 @@ pub struct Control {
     /// detected.
     pub cases: Vec<String>,
     /// Smallest clear change of a control case, in percent, that indicates a change of the machine.
-    /// If unset: [`MOVED_PERCENT`], or half of the smallest threshold if that is less.
+    /// If unset, [`MOVED_PERCENT`] is used, or half of the smallest threshold if that is less.
     pub moved_percent: Option<f64>,
     /// Reaction to a change of the machine.
     pub when_moved: WhenMoved,
@@ -138,9 +138,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns whether `check` belongs to this target.
+    /// Returns whether `check` is the result of this target for some case.
     pub fn is_checked_by(&self, check: &ThresholdCheck) -> bool {
-        // A check has exactly the value of its target.
+        // A check stores a copy of its target's value, so the bits must be equal.
         let is_value = self.value.to_bits() == check.expected.to_bits();
         is_value && self.metric == check.metric && glob::matches(&self.id_pattern, &check.id)
     }
@@ -206,7 +206,7 @@ pub enum PolicyError {
         /// The metric.
         metric: String,
     },
-    /// A weight of no cases and no metric, or of both.
+    /// A weight entry with neither `id` nor `metric`, or with both.
     #[error(
         "`{key}` needs either `id` (weight in the overall change) or `metric` (rank in the report)"
     )]
@@ -214,7 +214,7 @@ pub enum PolicyError {
         /// Key in the policy.
         key: String,
     },
-    /// A control set whose limit is not below the thresholds.
+    /// A control set whose limit is not below every threshold.
     #[error(
         "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: \
          a change of the machine by that much would look like a change of the code"
@@ -225,7 +225,7 @@ pub enum PolicyError {
         /// The smallest threshold in percent.
         smallest: f64,
     },
-    /// An entry that would change every threshold.
+    /// An override without a pattern and without a metric, which would change every threshold.
     #[error(
         "`{key}` has neither `id` nor `metric`; for every case at once set `threshold_percent`"
     )]

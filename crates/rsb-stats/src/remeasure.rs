@@ -1,4 +1,4 @@
-//! Selection of the cases that more replicates would decide, and of the number of replicates.
+//! Selection of the cases that need more replicates for a verdict, and of the number of replicates.
 //!
 //! `rsb-gate` takes the measurements (`gate::remeasure`).
 
@@ -12,24 +12,25 @@ pub struct Rounds {
     pub first: u32,
     /// Number of processes added to each undecided case before the verdicts are computed again.
     pub step: u32,
-    /// Number of processes from which a case is not remeasured, even if it is still in doubt.
+    /// Maximum number of processes of a case; beyond it, the case is not remeasured even if it is
+    /// undecided.
     pub enough: usize,
 }
 
-/// Pairs of processes, one of each program.
+/// Rounds for pairs of processes, one process of each program.
 pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 
-/// Pairs of several processes that take turns: two of every case at first, then one at a time of
-/// the case that is nearest to a verdict.
+/// Rounds for pairs of several processes that take turns: two pairs of every case at first, then
+/// one pair at a time of the case that is nearest to a verdict.
 pub const PAIRS_IN_TURNS: Rounds = Rounds { first: 2, step: 1, enough: 40 };
 
-/// Number of additional pairs allowed for a case that was called slower or faster.
+/// Number of additional pairs allowed to confirm that a case is slower or faster.
 const TO_REPEAT: usize = 8;
 
-/// Processes compared with a stored baseline.
+/// Rounds for processes that are compared with a stored baseline.
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
-/// Open question of a case, the most urgent first.
+/// Reason why a case needs more replicates, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// It was called slower, which must be confirmed.
@@ -38,35 +39,35 @@ pub enum Urgency {
     Slower,
     /// It is undecided.
     Undecided,
-    /// It passes, but the next measurement may change that or call it faster.
+    /// It passes, but the next measurement may change that or show that it is faster.
     Passing,
 }
 
-/// A case that more replicates may decide, or decide better.
+/// A case that needs more replicates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCase {
     /// The case.
     pub id: CaseId,
     /// Open question.
     pub urgency: Urgency,
-    /// Approximate number of additional replicates that decide it, at least one.
+    /// Approximate number of additional replicates until a verdict, at least one.
     pub replicates: f64,
 }
 
-/// Returns the cases that more replicates of `current` may decide, or decide better:
+/// Returns the cases for which more replicates of `current` may give a verdict or a better one:
 ///
 /// - undecided because of noise, a worse median, or a change of the machine, which may pass;
 /// - with the threshold inside their interval, so that the next replicate may change the verdict;
 /// - Regressed with fewer processes than the initial number;
 /// - called slower or faster without enough evidence.
 ///
-/// Cases that were measured often enough are left out.
+/// Cases with the maximum number of processes are left out.
 pub fn open_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<OpenCase> {
     let mut open: Vec<OpenCase> = Vec::new();
     for comparison in &result.comparisons {
         let known = current.benchmarks.iter().find(|known| known.benchmark_id == comparison.id);
         let measured = known.map_or(0, |known| known.samples.len());
-        // A late call must still be repeated.
+        // A case that is called slower or faster late must still be confirmed.
         let is_called = comparison.reason_code == ReasonCode::NotRepeated;
         let enough = if is_called { rounds.enough + TO_REPEAT } else { rounds.enough };
         let Some(urgency) = urgency_of(comparison, measured < rounds.first as usize) else {
@@ -94,8 +95,8 @@ pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds)
     open_cases(result, current, rounds).into_iter().map(|case| case.id).collect()
 }
 
-/// Returns the open question of a metric; `None` if more replicates would change nothing. `is_new`
-/// means fewer replicates than the initial number.
+/// Returns why a metric needs more replicates; `None` if they would change nothing. `is_new` means
+/// fewer replicates than the initial number.
 fn urgency_of(comparison: &Comparison, is_new: bool) -> Option<Urgency> {
     let change = worse_percent(comparison, comparison.difference_percent.unwrap_or_default());
     match comparison.verdict {
@@ -118,9 +119,9 @@ fn urgency_of(comparison: &Comparison, is_new: bool) -> Option<Urgency> {
     }
 }
 
-/// Estimates the number of additional replicates that give a verdict, at least one. The interval
-/// narrows with the square root of their number, until it ends below 1.5 thresholds, or above half
-/// a threshold if the case looks slower.
+/// Estimates the number of additional replicates until a verdict, at least one. The interval
+/// narrows with the square root of the number of replicates. A case is decided when its interval
+/// ends below 1.5 thresholds or, for a case that looks slower, begins above half a threshold.
 fn replicates_to_decide(comparison: &Comparison, measured: usize) -> f64 {
     let (Some(change), Some([low, high])) =
         (comparison.difference_percent, comparison.confidence_interval)
@@ -143,8 +144,8 @@ fn worse_percent(comparison: &Comparison, percent: f64) -> f64 {
     }
 }
 
-/// Returns the cases to remeasure with the program of the baseline: the undecided ones, and those
-/// that look slower.
+/// Returns the cases to remeasure with the program of the baseline: those that are undecided and
+/// those that look slower.
 pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
     let mut ids = undecided_cases(result, current, AGAINST_BASELINE);
     for slower in result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed) {

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_stream_never_changes() {
-        // Pinned so that a changed stream, which would change verdicts, fails the test.
+        // Pinned values, because a changed stream would change verdicts.
         let mut rng = Rng::new(42);
         assert_eq!(
             [rng.next_u32(), rng.next_u32(), rng.next_u32()],

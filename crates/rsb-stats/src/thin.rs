@@ -1,4 +1,5 @@
-//! Reduction of long series to a drawable length that keeps every visible extreme in place.
+//! Reduction of a long series to a length that can be drawn, keeping every visible extreme in
+//! place.
 
 /// Returns the positions, in ascending order, of at most `most` values (at least 5) that plot like
 /// all of `values`: the first, the last, and the minimum, median and maximum of each of equally
@@ -69,7 +70,7 @@ mod tests {
             prop_assert!(kept.len() <= most && kept.windows(2).all(|pair| pair[0] < pair[1]));
             let finite: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_finite()).collect();
             prop_assert_eq!((kept.first(), kept.last()), (finite.first(), finite.last()));
-            // Holds for each bucket, and therefore for the whole.
+            // If every bucket keeps its extremes, the whole series does.
             let buckets = if values.len() <= most { 1 } else { (most - 2) / 3 };
             for bucket in 0..buckets {
                 let range = bucket * values.len() / buckets..(bucket + 1) * values.len() / buckets;

@@ -38,8 +38,8 @@ const LEAST_SPAN: f64 = 1.0;
 /// Maximum number of points of the same level that the recent points are compared with.
 const RECENT_BEFORE: usize = 50;
 
-/// Margin by which levels must fit a series better than a line: twice the logarithm of a likelihood
-/// ratio.
+/// Margin by which levels must fit a series better than a line, as twice the logarithm of a
+/// likelihood ratio.
 const LINE_MARGIN: f64 = 5.0;
 
 /// Increase of the margin for each unit of the logarithm of the number of series.
@@ -90,7 +90,7 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     }
 }
 
-/// Analysis of one series by itself.
+/// Analysis of one series, before the correction for the number of series.
 struct Analysis<'a> {
     series: &'a SeriesInput,
     settings: &'a TrendSettings,
@@ -130,7 +130,7 @@ impl<'a> Analysis<'a> {
             best = shape;
             climb = matches!(best, BestShape::Climb { .. }).then_some(best);
             if !has_levels {
-                // A steady climb is a trend, not a series of steps.
+                // A steady climb is reported as a trend, not as a series of steps.
                 changes.confirmed.clear();
                 changes.suspected = None;
                 changes.chance = 1.0;
@@ -147,7 +147,8 @@ impl<'a> Analysis<'a> {
             _ => 1.0,
         };
         if let Some(line) = line.filter(|_| drift_chance <= settings.change_chance()) {
-            // In a drift the newest points always differ from those before them.
+            // In a drift, the newest points always differ from those before, so they are compared
+            // with the line.
             let level: Vec<f64> =
                 days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
             if change_point::suspected_alone(&level, settings).is_none() {
@@ -169,8 +170,8 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Returns the p-values of three null hypotheses: that no level changed, that the newest points
-    /// fit those before, and that there is no drift.
+    /// Returns the p-values of three null hypotheses: that the level never changed, that the newest
+    /// points fit those before them, and that there is no drift.
     fn chances(&self) -> [f64; 3] {
         [
             self.changes.chance,
@@ -344,7 +345,8 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Returns the position at which the last level, or the series, begins.
+    /// Returns the position at which the last level begins, or the series if its level never
+    /// changed.
     fn level_from(&self) -> usize {
         let climbed = match self.climb {
             Some(BestShape::Climb { to, .. }) => to,

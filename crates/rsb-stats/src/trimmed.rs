@@ -1,12 +1,12 @@
-//! A trimmed mean of few values, with the spread that belongs to it (Yuen, 1974).
+//! A trimmed mean of few values, with its variance (Yuen, 1974).
 //!
-//! A disturbance of a fresh process affects all of it and adds time, never removes it. Over
-//! processes, the slow part is therefore caused by the machine, and the mean of the others is the
-//! cost of the code.
+//! A disturbance of a fresh process affects the whole process and adds time, never removes it. The
+//! slow processes are therefore slow because of the machine, and the mean of the others is the cost
+//! of the code.
 
 use crate::estimate::sorted;
 
-/// Number of values below which none is left out.
+/// Minimum number of values to keep, so that none is cut off from fewer.
 const LEAST: f64 = 3.0;
 
 /// Shares of the values that are cut off at the low and the high end.
@@ -17,15 +17,16 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Cuts off the slower half of times, or logarithms of times, of `count` processes; less if
-    /// they are few. Two sides that are compared use the cut of the smaller one, as a mean over
-    /// less of the slow part is lower.
+    /// Cuts off the slower half of the times, or logarithms of times, of `count` processes; less if
+    /// there are few. Two sides that are compared use the cut of the smaller side, because a larger
+    /// cut lowers the mean.
     pub fn slow_half(count: usize) -> Self {
         let count = count as f64;
         Self { low: 0.0, high: 1.0 - (count / 2.0).max(count.min(LEAST)) / count.max(1.0) }
     }
 
-    /// Cuts off a fifth at each end, for ratios of neighbors, either of which may be disturbed.
+    /// Cuts off a fifth at each end, for ratios of neighbors: a disturbance of either one makes a
+    /// ratio too high or too low.
     pub fn both_ends(count: usize) -> Self {
         let count = count as f64;
         let share = (1.0 - (0.6 * count).max(count.min(LEAST)) / count.max(1.0)) / 2.0;
@@ -44,7 +45,7 @@ impl Cut {
 /// A trimmed mean and its spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trimmed {
-    /// Mean of the kept values. A value at the edge counts with its kept part.
+    /// Mean of the kept values. A value that is kept in part counts with that part.
     pub mean: f64,
     /// Squared deviations from their mean; values that were cut off are replaced with the nearest
     /// kept one (winsorized).
@@ -60,7 +61,7 @@ pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let count = values.len() as f64;
     let (from, to) = (cut.low * count, (1.0 - cut.high) * count);
     let kept = to - from;
-    // The value at position i covers the range from i to i + 1.
+    // In the sorted list, value i covers the range from i to i + 1.
     let weights: Vec<f64> = (0..values.len())
         .map(|at| (to.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0))
         .collect();

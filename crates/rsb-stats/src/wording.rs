@@ -1,8 +1,8 @@
-//! Changes in words, for the sentence of a verdict.
+//! Descriptions of changes for the sentence of a verdict.
 
 use rsb_model::Better;
 
-/// Returns the words for worse and better of a metric in `unit`, such as slower and faster.
+/// Returns the words for worse and better values of a metric in `unit`, such as slower and faster.
 pub(crate) fn worse_and_better(unit: &str, better: Better) -> (&'static str, &'static str) {
     match better {
         Better::Lower if matches!(unit, "ns" | "us" | "µs" | "ms" | "s") => ("slower", "faster"),

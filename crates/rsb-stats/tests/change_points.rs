@@ -62,7 +62,7 @@ fn a_lone_last_run_is_suspected_and_not_a_change() {
             alert.description.starts_with("suspected") && alert.message.contains("gemm"),
             "{alert:?}"
         );
-        // The next run is like those before, so the suspicion is gone.
+        // The next run is like the earlier ones, which clears the suspicion.
         values.push(100.0);
         assert!(daily(&values).suspected.is_empty() && daily(&values).change_points.is_empty());
     }
@@ -127,7 +127,7 @@ fn drift_step_and_ramp_are_told_apart() {
     for (level, shape) in cases {
         for seed in 0..5 {
             let found = daily(&noisy(10 + seed, 90, 0.02, level));
-            // Noise looks like a drift of a few percent once in twenty series.
+            // About one in twenty noisy series looks like a drift of a few percent.
             assert!(found.shape == shape || shape == TrendShape::Stable, "{found:?}");
             assert_eq!(found.alerts.is_empty(), shape == TrendShape::Stable, "{:?}", found.alerts);
         }
@@ -192,7 +192,7 @@ fn few_points_gaps_ties_and_constants_behave() {
         let found = detect(&values, &TrendSettings::DEFAULT);
         assert!(found.confirmed.is_empty() && found.suspected.is_none(), "{values:?}: {found:?}");
     }
-    // A gap of a year is no change, and a series at a single time has none either.
+    // Neither a gap of a year nor a series with a single time has a change.
     let mut gap = input(None, &noisy(6, 30, 0.02, |_| 100.0), DAY);
     gap.points.iter_mut().skip(15).for_each(|point| point.0 += a_year());
     let at_once = input(None, &noisy(6, 30, 0.02, |_| 100.0), 0);
@@ -201,7 +201,7 @@ fn few_points_gaps_ties_and_constants_behave() {
     }
 }
 
-/// Returns a year.
+/// Returns the duration of a year.
 fn a_year() -> Duration {
     Duration::from_hours(365 * 24)
 }
@@ -249,7 +249,7 @@ fn alerts_explain_themselves() {
 #[test]
 fn many_series_pay_for_being_many() {
     let quiet = |seed: u64| input(None, &noisy(seed, 40, 0.05, |_| 100.0), DAY);
-    // A step that is just significant by itself.
+    // A step that would be just significant in a single series.
     let step = input(None, &noisy(77, 46, 0.05, |at| if at < 40 { 100.0 } else { 110.0 }), DAY);
     let q = |others: u64| {
         let mut all: Vec<SeriesInput> = (0..others).map(|seed| quiet(9000 + seed)).collect();
@@ -309,7 +309,7 @@ fn what_the_gate_calls_unchanged_is_seldom_a_step() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Neither unit nor sign of a series affects its change points.
+    /// The unit and the sign of a series do not affect its change points.
     #[test]
     fn scale_and_sign_move_nothing(seed in 0..500_u64, factor in 1e-6..1e6_f64, offset in -10.0..10.0_f64) {
         let values = noisy(seed, 80, 0.03, |at| if at < 50 { 100.0 } else { 112.0 });

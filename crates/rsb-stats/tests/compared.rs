@@ -99,8 +99,8 @@ fn tests_and_effect_sizes_rest_on_one_median_for_each_process() {
 fn outliers_and_percentiles_rest_on_all_samples() {
     let found = compared(case(&BEFORE), case(&AFTER)).expect("statistics");
     let counts = |side: rsb_model::record::OutlierCounts| [side.samples, side.iqr, side.mad];
-    // Outside numpy.quantile(x, [.25, .75]) by 1.5 times their distance; outside numpy.median(x) by
-    // 3.5 times 1.4826 * scipy.stats.median_abs_deviation(x).
+    // Outliers are outside numpy.quantile(x, [.25, .75]) by 1.5 times their distance, or farther
+    // from numpy.median(x) than 3.5 times 1.4826 * scipy.stats.median_abs_deviation(x).
     assert_eq!([found.outliers.baseline, found.outliers.current].map(counts), [[24, 2, 2]; 2]);
     // 100 * (numpy.quantile(current, p) / numpy.quantile(baseline, p) - 1)
     let changes = found.percentile_changes;

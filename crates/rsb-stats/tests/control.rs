@@ -13,8 +13,8 @@ use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
-/// Returns the comparison of a control case and another case, slower than in the baseline by these
-/// factors.
+/// Returns the comparison of a control case and another case that are slower than in the baseline
+/// by the factors `control` and `case`.
 fn judged(control: f64, case: f64, when_moved: WhenMoved) -> ComparisonResult {
     let side = |name: &str, control: f64, case: f64| {
         let times = |factor: f64| BASE.map(|time| time * factor);
@@ -129,7 +129,7 @@ fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
         // one.
         (1.3, 1.0, false, ([Regressed, Unchanged], 3)),
         (1.3, 1.3, false, ([Regressed, Regressed], 3)),
-        // Even then it is judged.
+        // A user-defined control case is still judged.
         (1.3, 1.0, true, ([Regressed, Unchanged], 3)),
         (1.3, 1.3, true, ([Regressed, Inconclusive], 3)),
         (1.0, 1.3, true, ([Unchanged, Regressed], 3)),
@@ -186,7 +186,7 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
         Some("machine, not code: the GPU was held back by heat, and not in the baseline; "),
     );
     check(2.0, (2100.0, &[]), None);
-    // The clock fell so little that most of the slowdown has another cause.
+    // The drop of the clock is so small that most of the slowdown has another cause.
     check(2.0, (1800.0, &[]), None);
 }
 

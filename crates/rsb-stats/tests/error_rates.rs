@@ -12,7 +12,7 @@ use rsb_stats::{Policy, gate};
 
 const CASES: usize = 30;
 
-/// Returns the noise of case `at`: between processes 1 to 3 %, different for each case.
+/// Returns the noise of case `at`. Its processes vary by 1 to 3 %, depending on the case.
 fn noise(at: usize) -> Noise {
     Noise { between: 0.01 + 0.02 * at as f64 / (CASES - 1) as f64, within: 0.01, spikes: 0.15 }
 }
@@ -28,8 +28,8 @@ fn suite(rng: &mut Rng, replicates: u32, changed: usize, factor: f64) -> Vec<Run
 }
 
 /// Shares of verdicts among the first `of` cases of `rounds` comparisons, and share of suites
-/// called Regressed. Cases that are undecided only by the median check are counted separately:
-/// without it they would have passed.
+/// called Regressed. Cases that are undecided only because of the median check are counted
+/// separately.
 #[derive(Debug)]
 struct Rates {
     regressed: f64,
@@ -109,8 +109,8 @@ fn one_run_a_side_gives_no_false_alarm_and_still_finds_half() {
 }
 
 /// Builds three runs per side of twelve cases, one of which takes `factor` times as long. A share
-/// of the processes is disturbed for life, by up to 80 %. In the others most samples are disturbed,
-/// so that only the fastest are usable.
+/// of the processes is slowed by up to 80 % for their whole life. In the other processes most
+/// samples are disturbed, so that only the fastest samples are usable.
 fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     let mut case = |at: u32| {
         let time = 1000.0 * f64::from(at + 1) * if at == 0 { factor } else { 1.0 };
@@ -125,10 +125,10 @@ fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     vec![run("run", (0..12).map(&mut case).collect())]
 }
 
-/// Counts over 100 such comparisons: changed cases that were judged correctly or called Unchanged;
-/// of the 1100 others, those that are undecided, those that only the median check keeps from a
-/// pass, and those that are falsely Regressed; and comparisons with an undecided unchanged case,
-/// without counting the median check.
+/// Counts over 100 such comparisons. Of the 100 changed cases: those judged correctly, and those
+/// called Unchanged. Of the 1100 unchanged cases: those that are undecided, those that would pass
+/// without the median check, and those that are falsely Regressed. Finally, the comparisons with an
+/// undecided unchanged case, not counting the median check.
 #[derive(Debug)]
 struct Busy {
     right: usize,
@@ -166,7 +166,8 @@ fn told(seed: u64, share: f64, factor: f64) -> Busy {
 fn three_runs_on_a_busy_machine_tell_a_fifth_from_nothing() {
     for factor in [1.2, 0.8] {
         let told = told(18, 1.0 / 8.0, factor);
-        // All three processes of a side are disturbed once in 500 times, which cannot be detected.
+        // In one of 500 comparisons all three processes of a side are disturbed, which cannot be
+        // detected.
         assert!(
             told.right >= 80
                 && told.undecided <= 20

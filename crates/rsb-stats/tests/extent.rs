@@ -13,8 +13,8 @@ fn policy(text: &str) -> Policy {
     Policy::try_from(toml::from_str::<PolicyFile>(text).unwrap()).unwrap()
 }
 
-/// Builds three processes of a hundred samples of about 1 µs, the slowest `tail` of a hundred at
-/// `slow` times that.
+/// Builds three processes of a hundred samples of about 1 µs. The last `tail` samples take `slow`
+/// times as long.
 fn with_tail(tail: usize, slow: f64) -> BenchmarkResult {
     let samples = |replicate: u32| {
         let time = |at: usize| {

@@ -9,7 +9,7 @@ use common::{now, run, steady};
 use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 use rsb_stats::{Policy, exit_code, gate};
 
-/// Builds a case with stored factors, or without any, as earlier versions wrote it.
+/// Builds a case with stored factors or, as written by earlier versions, without any.
 fn with_factors(id: &str, factors: Option<&[(&str, &str)]>) -> BenchmarkResult {
     let owned = |factors: &[(&str, &str)]| -> rsb_model::Factors {
         factors.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()

@@ -1,4 +1,4 @@
-//! The gate's rules, each with a case that demonstrates it.
+//! Tests of the gate's rules, at least one case for each.
 
 mod common;
 
@@ -280,7 +280,8 @@ fn the_same_samples_twice_are_one_measurement_and_no_verdict() {
             "{result:#?}"
         );
     }
-    // Interleaved pairs always come from two processes, even if their samples are equal.
+    // Interleaved pairs come from two processes by construction, so equal samples do not count as a
+    // copy.
     let side = run("side", vec![one]);
     assert_eq!(exit_code(&gate_paired(&side, &side, &Policy::default(), now())), 0);
 }
@@ -556,7 +557,8 @@ fn the_summary_counts_and_puts_the_worst_first() {
     assert_eq!(result.comparison_id, "after-vs-before-1790000000");
 }
 
-/// Processes that took turns agree by chance more easily than interleaved samples.
+/// Processes that took turns agree by chance more often than interleaved samples, so they need more
+/// pairs.
 #[test]
 fn pairs_of_processes_give_a_verdict_from_a_number_that_depends_on_the_change() {
     struct Row {
@@ -596,7 +598,8 @@ fn pairs_of_processes_give_a_verdict_from_a_number_that_depends_on_the_change() 
     }
 }
 
-/// One pair without the change, or one time within those of the other side, is enough for doubt.
+/// One pair without a large change, or overlapping times of the two sides, makes the case
+/// undecided.
 #[test]
 fn a_large_change_is_called_early_only_if_every_pair_shows_it() {
     let before = [1000.0, 1010.0, 990.0, 1005.0, 1700.0];

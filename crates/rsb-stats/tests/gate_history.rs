@@ -10,12 +10,12 @@ use rsb_model::{BenchmarkResult, CaseId, Fields, Outcome, ReasonCode, Run, Times
 use rsb_stats::policy::{Control, WhenMoved};
 use rsb_stats::{AcceptedLevel, Policy, StoredRuns, exit_code, gate_history};
 
-/// Returns the time of the `at`-th stored run.
+/// Returns the start time of the stored run with the number `at`.
 fn moment(at: u32) -> Timestamp {
     Timestamp::from_second(now().as_second() + 60 * i64::from(at)).unwrap()
 }
 
-/// Returns a value near `time` that varies by 1 %.
+/// Returns a value within 1 % of `time`.
 fn wobbling(time: f64, at: u32) -> f64 {
     time * (1.0 + 0.01 * (f64::from(at * 7 % 13) / 6.0 - 1.0))
 }
@@ -44,7 +44,7 @@ fn judged(runs: &[Run], accepted: &[AcceptedLevel], current: &[Run]) -> Comparis
     gate_history(&StoredRuns { runs, accepted }, current, &Policy::default(), &[], moment(1000))
 }
 
-/// Builds the newest run, with `gemm` at this many times its level.
+/// Builds the newest run, in which `gemm` takes this many times its usual time.
 fn newest(factor: f64) -> Run {
     at_moment(500, vec![case("gemm", 1e6 * factor), case("copy", 3e6)])
 }
@@ -277,7 +277,8 @@ fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_hear
     let taken_out = machine_moved(&correct, 1.3, 1.3);
     let reason = &of(&taken_out, "case-3").reason;
     assert!(reason.ends_with("of the control set subtracted"), "{reason}");
-    // The change of a case is reported in full: 30 % that all cases share, but not the machine.
+    // The reported change of a case includes the 30 % that all cases share, unless the machine
+    // explains them.
     let slower = machine_moved(&refuse, 1.3, 1.0);
     assert!((of(&slower, "case-3").difference_percent.unwrap() - 30.0).abs() < 3.0);
 }

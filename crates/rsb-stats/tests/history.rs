@@ -1,4 +1,4 @@
-//! Trends on real, noisy histories: series of benchmarks on hosted runners, if the file is
+//! Tests of trends on real, noisy histories: series of benchmarks on hosted runners, if the file is
 //! available. `RSB_SERIES` names it: a CSV with `id,timestamp,value,unit`, the time in
 //! milliseconds.
 

@@ -1,5 +1,5 @@
-//! Tests of code that is slow most of the time, but not always: it never passes by its fastest
-//! samples, and pairs decide.
+//! Tests of code that is slow most of the time, but not always: its fastest samples never make it
+//! pass, and interleaved pairs decide.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,10 +11,10 @@ use rsb_model::{BenchmarkResult, Outcome, ReasonCode, Samples, Verdict};
 use rsb_stats::remeasure::AGAINST_BASELINE;
 use rsb_stats::{Policy, exit_code, gate, gate_paired, suspects, undecided_cases, with_paired};
 
-/// Number of slow samples in a process, and their factor.
+/// Number of slow samples in a process, and the factor by which they are slower.
 type Slow = (usize, f64);
 
-/// Builds one case with a process for each of `slow`, of `samples` samples each.
+/// Builds one case with a process of `samples` samples for each item of `slow`.
 fn case(name: &str, seed: usize, samples: usize, slow: &[Slow]) -> BenchmarkResult {
     let process = |(replicate, &(count, factor)): (usize, &Slow)| {
         let wobble = |at: usize| {

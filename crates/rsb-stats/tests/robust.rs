@@ -1,4 +1,5 @@
-//! For any values, the gate returns a result, and never passes a case that it cannot judge.
+//! Tests that the gate returns a result for any values, and never passes a case that it cannot
+//! judge.
 
 mod common;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use rsb_model::{BenchmarkResult, Fields, Outcome, Samples, Verdict};
 use rsb_stats::{Policy, SeriesInput, gate, trend};
 
-/// Generates any number, often an unusual one.
+/// Generates numbers, some of them unusual, such as NaN, infinity and zero.
 fn figure() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 1.0..1e9_f64,

@@ -1,4 +1,4 @@
-//! Values checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
+//! Functions checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
 
 use rsb_stats::estimate::{
     OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev,

@@ -81,9 +81,9 @@ fn a_target_that_must_hold_and_that_no_planned_case_answers_is_no_verdict() {
         ("*/gemm/*/2048x2048x2048", &plain as &dyn Fn() -> BenchmarkResult, true),
         ("cpu_performance/gemm/*/f16/*", &plain, true),
         ("*nothing*", &plain, true),
-        // Its benchmark is not in this run.
+        // The benchmark is not part of this run.
         ("*/softmax/*", &plain, false),
-        // Planned and skipped: on a GPU that is not here, or on the CPU.
+        // Planned but skipped: a CPU benchmark, and GPU benchmarks on a machine without that GPU.
         ("*/cache-hit-rate/*", &|| skipped("cpu_performance/cache-hit-rate/cpu:0/32KiB"), true),
         ("*/memory-transfer/*", &|| skipped("gpu_performance/memory-transfer/rocm/256MiB"), false),
         ("gpu_performance/gemm/*", &|| skipped("gpu_performance/gemm/rocm/f32"), false),

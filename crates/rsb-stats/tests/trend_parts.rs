@@ -1,5 +1,5 @@
-//! The parts of a trend, checked against SciPy or by hand: slopes and tests by ranks, forecasts,
-//! anomalies, rolling statistics.
+//! The parts of a trend analysis, checked against SciPy or by hand: slopes and tests by ranks,
+//! forecasts, anomalies, rolling statistics.
 
 use rsb_model::Timestamp;
 use rsb_stats::multiple_testing::benjamini_hochberg;
@@ -31,7 +31,7 @@ fn slopes_by_order_are_scipy_s() {
     // SciPy 1.16.3: scipy.stats.theilslopes(y, x).slope
     same(theil_sen(&X, &RISING).expect("a slope"), 0.250_349_650_349_650_2);
     assert_eq!((theil_sen(&[1.0], &[2.0]), theil_sen(&[1.0; 5], &LEVEL[..5])), (None, None));
-    // For a long series only some pairs are used, and outliers among them have no effect.
+    // A long series uses only some of the pairs, and outliers among them have no effect.
     let mut rng = Rng::new(1);
     let x: Vec<f64> = (0..2000).map(f64::from).collect();
     let wild = |rng: &mut Rng| if rng.uniform() < 0.1 { 1e6 } else { 0.0 };
@@ -126,7 +126,7 @@ fn intervals_hold_the_next_value_as_often_as_they_say() {
     };
     for slope in [0.0, 1.0] {
         let held = (0..2000).filter(|&seed| holds(seed, slope)).count();
-        // 95 %, less the one series of twenty in which a slope is significant by chance.
+        // 95 % of the series, minus about one in twenty whose slope is significant by chance.
         assert!((1860..=1940).contains(&held), "slope {slope}: {held} of 2000");
     }
 }
@@ -141,7 +141,7 @@ fn anomalies_are_far_by_both_measures() {
     // (14 - mean) / std_dev(ddof=1) and (14 - median) / (1.4826 MAD) of the eight before.
     same(found[0].z_score.expect("z"), 23.816_001_408_232_324);
     same(found[0].robust_z_score.expect("robust z"), 26.979_630_379_063_902);
-    // After equal values any different one is far; equal ones are not.
+    // After equal values any different value is an anomaly; another equal value is not.
     let mut flat = vec![3.0; 20];
     assert!(anomalies(&points(&flat), 10, 2.5).is_empty());
     flat[15] = 3.1;

@@ -1,5 +1,5 @@
-//! Tests of noise with two levels, shuffled histories, and series that change together: detected
-//! changes, and the number of series affected.
+//! Tests of noise with two levels, shuffled histories, and series that change together: which
+//! changes are detected, and in how many series.
 
 use rsb_model::record::{LevelPart, SeriesTrend};
 use rsb_model::{Better, Timestamp};
@@ -21,8 +21,8 @@ fn daily(values: &[f64]) -> SeriesTrend {
     trend(&[input("gemm", values)]).series.remove(0)
 }
 
-/// Returns values at 100 or, with probability `share(at)`, at 130, times `factor(at)`, with a
-/// coefficient of variation of 1 %.
+/// Returns a series that is at 130 with probability `share(at)`, otherwise at 100, times
+/// `factor(at)`, with a coefficient of variation of 1 %.
 fn mixed(
     seed: u64,
     count: usize,
@@ -80,7 +80,7 @@ fn a_change_of_the_share_or_of_a_level_is_found() {
 #[test]
 fn shuffled_histories_have_no_change() {
     let mut rng = Rng::new(9);
-    // 60 series over three generations of machines, with noise of several magnitudes.
+    // 60 series over three generations of machines, with 20 different levels of noise.
     let history: Vec<Vec<f64>> = (0..60)
         .map(|series| {
             let cv = 0.01 + 0.002 * f64::from(series % 20);

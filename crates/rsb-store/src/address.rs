@@ -1,5 +1,5 @@
-//! PostgreSQL addresses: detecting them, and displaying them without passwords. Part of every
-//! build.
+//! PostgreSQL addresses: detecting them, and displaying them without passwords. Compiled into every
+//! build, with or without PostgreSQL support.
 
 /// Schemes of PostgreSQL addresses, in lowercase.
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
@@ -25,8 +25,8 @@ pub fn without_password(address: &str) -> String {
     if scheme.is_empty() {
         return without_scheme(address);
     }
-    // An unencoded password may contain any of `/?@`, so only the text after the last `@` is shown
-    // as the host.
+    // A password that is not encoded may contain any of `/?@`, so only the text after the last `@`
+    // is shown as the host.
     let main = match rest.split_once('?') {
         Some((_, options)) if options.contains('=') && options.contains('@') => {
             return format!("{scheme}{HIDDEN}");
@@ -40,9 +40,10 @@ pub fn without_password(address: &str) -> String {
             format!("{scheme}{user}@{host}")
         }
         Some((_, host)) => format!("{scheme}{HIDDEN}@{host}"),
-        // If the host is missing, the user and the password take the place of a host and its port.
+        // Without a host, the user and the password look like a host and its port, so the second
+        // part is hidden unless it is a port.
         None => match main.split_once(':') {
-            // Such as `[::1]:5432`.
+            // An IPv6 address such as `[::1]:5432`.
             _ if main.starts_with('[') => format!("{scheme}{main}"),
             Some((host, port)) if !begins_with_port(port) => format!("{scheme}{host}:{HIDDEN}"),
             _ => format!("{scheme}{main}"),
@@ -61,7 +62,7 @@ fn is_scheme(scheme: &str) -> bool {
 }
 
 /// Splits `address` after its scheme and the slashes that follow. The scheme is empty unless it is
-/// one of PostgreSQL.
+/// a PostgreSQL scheme.
 fn split_scheme(address: &str) -> (&str, &str) {
     match address.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => {
@@ -90,8 +91,8 @@ fn begins_with_port(text: &str) -> bool {
     port.parse::<u16>().is_ok()
 }
 
-/// Hides the passwords in `word`: of an address, which may be quoted or follow `--store=`, of the
-/// login in any other URL, and after `password=`.
+/// Hides the passwords in `word`: the password of an address, which may be quoted or follow
+/// `--store=`; that of the login in any other URL; and text after `password=`.
 fn without_password_in_word(word: &str) -> String {
     const PASSWORD: &str = "password=";
     let is_around = |c: char| c.is_whitespace() || "`'\"),;.:".contains(c);
@@ -106,8 +107,8 @@ fn without_password_in_word(word: &str) -> String {
     without_password_of_login(body).map_or_else(|| word.to_owned(), |shown| shown + end)
 }
 
-/// Returns where an address of PostgreSQL begins in `text`, which is in lower case. The name and
-/// digest of an image, `postgres:16@sha256:…`, is none.
+/// Returns the position of a PostgreSQL address in `text`, which is in lower case. The name and
+/// digest of a container image, `postgres:16@sha256:…`, is not an address.
 fn find_address(text: &str) -> Option<usize> {
     SCHEMES.iter().find_map(|scheme| {
         let begin = text.find(&format!("{scheme}:"))?;
@@ -168,7 +169,8 @@ mod tests {
             ("host=host user=me password = secret", "…"),
         ] {
             assert_eq!(without_password(address), shown);
-            // Only a third slash is left to the parser of addresses.
+            // An address with a third slash does not count as malformed: its parser reports the
+            // error.
             assert_eq!(is_malformed(address), !address.contains("postgres://"), "{address}");
         }
         for directory in ["benchmark_results", "/data/a:b", "results@home", "password-study"] {

@@ -1,5 +1,5 @@
-//! The alerts: reported change points, in one file next to the runs. Users' answers to them are
-//! stored nowhere else.
+//! The alert book: all reported change points, in one file next to the runs. It is the only copy of
+//! the users' answers to the alerts.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ impl AlertBook {
     }
 }
 
-/// Why a text refers to no alert.
+/// Reason why a text does not identify an alert.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchAlert {
     /// No alert has this id.

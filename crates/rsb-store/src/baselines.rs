@@ -44,8 +44,8 @@ pub struct Baseline {
     pub commit: Option<String>,
     /// Regressions that a user accepted.
     pub accepted: Vec<Accepted>,
-    /// The runs that it was made from; each is a replicate. On disk they are written without the
-    /// machine.
+    /// The runs that the baseline was made from; each is a replicate. On disk they are stored
+    /// without the machine.
     #[serde(serialize_with = "without_environment")]
     pub runs: Vec<Run>,
 }
@@ -96,7 +96,7 @@ pub struct BaselineContents {
     pub commit: Option<String>,
     /// Number of distinct cases measured.
     pub cases: usize,
-    /// Number of replicates over all runs, of the measured case that has the fewest.
+    /// Number of replicates over all runs of the measured case with the fewest replicates.
     pub replicates: usize,
 }
 
@@ -104,8 +104,9 @@ pub struct BaselineContents {
 /// change.
 pub const PAST_RUNS: usize = 5;
 
-/// Returns, for each measured case, the past processes that it records, followed by those of `run`.
-/// Each process is its least disturbed sample, in milliseconds.
+/// Returns, for each measured case, the processes of earlier runs that its result contains,
+/// followed by those of `run`. Each process is represented by its least disturbed sample, in
+/// milliseconds.
 fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
     let mut past = BTreeMap::new();
     for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
@@ -194,7 +195,7 @@ impl Baseline {
         let mut replicates: BTreeMap<&CaseId, usize> = BTreeMap::new();
         let results = self.runs.iter().flat_map(|run| &run.benchmarks);
         for result in results.filter(|result| result.outcome == Outcome::Measured) {
-            // A value from another tool, which kept no samples, counts as one replicate.
+            // A value from another tool without samples counts as one replicate.
             *replicates.entry(&result.benchmark_id).or_default() += result.samples.len().max(1);
         }
         BaselineContents {
@@ -316,8 +317,8 @@ impl Wire {
     }
 }
 
-/// Serializes runs without the machine, which the baseline stores once. Only the machine's state at
-/// the time of the run is kept per run.
+/// Serializes runs without the machine, which the baseline stores once. Each run keeps only the
+/// state of the machine at the time of the run.
 fn without_environment<S: serde::Serializer>(
     runs: &[Run],
     serializer: S,
@@ -337,7 +338,7 @@ fn wire_run(run: &Run) -> serde_json::Result<Value> {
     fields.shift_remove("environment");
     let mut cases = fields.shift_remove("benchmarks").unwrap_or_default();
     for case in cases.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        // The environment is empty after compacting.
+        // Compacting has already emptied the environment of each case.
         case.shift_remove("environment");
     }
     if let Some(state) = &run.environment.state {
@@ -359,15 +360,15 @@ impl Baselines {
         Self { dir: dir.to_owned() }
     }
 
-    /// Returns the path of the baseline `name` of the machine `fingerprint`. A baseline that a
-    /// version before format 3 saved keeps its path under the former name of the machine.
+    /// Returns the path of the baseline `name` of the machine `fingerprint`. Before format 3, a
+    /// machine had another name; a baseline saved then keeps its old path.
     pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
         let [today, former] = [fingerprint.slug(), fingerprint.former_slug()]
             .map(|slug| self.dir.join(slug).join(format!("{name}.json")));
         if !today.exists() && former.exists() { former } else { today }
     }
 
-    /// Saves `baseline`, replacing the one with the same name and machine. A file under a former
+    /// Saves `baseline`, replacing the one with the same name and machine. A file under the old
     /// name of the machine is removed.
     ///
     /// # Errors
@@ -381,8 +382,8 @@ impl Baselines {
         let is_its_own =
             |known: Baseline| known.fingerprint.differences(&baseline.fingerprint).is_empty();
         if before != path && Baseline::read(&before).is_ok_and(is_its_own) {
-            // A file that cannot be removed is ignored from now on, because the current name has
-            // priority.
+            // If the old file cannot be removed, it is ignored from now on, because the current
+            // name takes precedence.
             let _ = std::fs::remove_file(&before);
         }
         Ok(path)
@@ -452,7 +453,7 @@ impl Baselines {
         let found = self.find_as_written(name, fingerprint);
         let is_unknown = matches!(found, Err(StoreError::UnknownBaseline { .. }));
         match name.strip_suffix(".json") {
-            // A name may itself end in `.json`, so the whole text comes first.
+            // A name may itself end in `.json`, so the whole text is tried first.
             Some(bare) if is_unknown => self.find_as_written(bare, fingerprint),
             _ => found,
         }
@@ -495,8 +496,8 @@ impl Baselines {
         }
     }
 
-    /// Returns the names of at most three baselines, the most similar to `name` first. If `name`
-    /// has a slug, so have they.
+    /// Returns the names of at most three baselines, the most similar to `name` first. They include
+    /// the slug if `name` does.
     fn nearest(&self, name: &str) -> Vec<String> {
         let has_slug = name.contains('/');
         let mut known: Vec<String> = self

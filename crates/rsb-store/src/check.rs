@@ -45,7 +45,7 @@ pub enum StoreProblem {
         /// Metric and day.
         of: String,
     },
-    /// A notice from opening the directory.
+    /// A notice that was reported when the directory was opened.
     #[error("{0}")]
     Notice(StoreNotice),
 }
@@ -86,7 +86,8 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let database = results_dir.join(DATABASE);
     if let Some(messages) = damage(results_dir) {
         found.problems.push(StoreProblem::Damaged { path: database, messages });
-        // Opening the database would repair it without a request; only the files are checked.
+        // Opening the database would repair it, which was not requested, so only the files are
+        // checked.
         found.check_files(files::documents_in(&results_dir.join(RUNS)));
         return Ok(found);
     }
@@ -173,12 +174,12 @@ fn damage(results_dir: &Path) -> Option<Vec<String>> {
     Some(messages).filter(|messages| !messages.is_empty())
 }
 
-/// Opens the database in `path` as immutable if SQLite cannot create the files that a database in
-/// WAL mode needs, as in a read-only directory. Returns `None` otherwise, or if a WAL file with
-/// contents exists, because it holds part of the database.
+/// Opens the database in `path` as immutable if SQLite cannot create the files that it needs in WAL
+/// mode, as in a read-only directory. Returns `None` otherwise, or if there is a WAL file with
+/// contents, because that file is part of the database.
 fn frozen(path: &Path) -> Option<Connection> {
     let plain = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-    // SQLite opens those files on the first query.
+    // SQLite opens the files for WAL mode on the first query.
     let refusal = plain
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
         .err()?;
@@ -249,7 +250,7 @@ fn row_key(row: &crate::HistoryRow) -> String {
     format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default())
 }
 
-/// Returns the days whose stored total is not the sum of their values.
+/// Returns the days whose stored total differs from the sum of their values.
 fn wrong_days(store: &Store) -> Result<Vec<String>, StoreError> {
     const SQL: &str = "
         WITH summed AS (
@@ -263,7 +264,8 @@ fn wrong_days(store: &Store) -> Result<Vec<String>, StoreError> {
     store.query(|connection| connection.prepare(SQL)?.query_map([], |row| row.get(0))?.collect())
 }
 
-/// Returns the pairs of runs between which the clock went back, in sequence order.
+/// Returns the consecutive pairs of runs whose start times are in reverse order because the clock
+/// was set back, in sequence order.
 fn clock_jumps(store: &Store) -> Result<Vec<(RunId, RunId)>, StoreError> {
     const SQL: &str = "SELECT before, run_id FROM (
             SELECT run_id, started, lag(run_id) OVER w AS before, lag(started) OVER w AS earlier

@@ -12,7 +12,8 @@ pub(crate) fn compact_run(run: &Run) -> Run {
     let mut run = run.clone();
     run.benchmarks.sort_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
     for result in &mut run.benchmarks {
-        // A baseline may take cases from other runs, on a machine whose software has changed since.
+        // The factors are stored per case: a baseline may contain cases from other runs, measured
+        // after the software of the machine changed.
         result.factors = Some(result.factors_in(&run.environment).into_owned());
         compact_result(result);
     }

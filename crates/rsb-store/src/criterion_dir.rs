@@ -1,5 +1,5 @@
-//! Criterion's output directory in any Rust project, `target/criterion`, as a run: one replicate
-//! per case.
+//! Criterion's output directory of a Rust project, `target/criterion`, as a run: one replicate per
+//! case.
 //!
 //! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its
 //! own name instead of `new`. Criterion does not guarantee this layout, so a case that cannot be
@@ -28,8 +28,8 @@ pub const LATEST: &str = "new";
 /// Depth of directories searched. Criterion nests group, function and parameter.
 const DEPTH: usize = 6;
 
-/// Maximum number of directories searched, since the path may be a whole disk instead of
-/// Criterion's directory.
+/// Maximum number of directories to search, in case the path is a whole disk instead of Criterion's
+/// directory.
 const MOST_DIRECTORIES: usize = 300_000;
 
 /// Reads the cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The
@@ -74,7 +74,7 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     Ok(run)
 }
 
-/// Lists the result names that exist, for an error about one that does not.
+/// Returns a list of the existing result names, to append to an error about an unknown name.
 fn others(dir: &Path) -> String {
     let names: Vec<String> = saved_names(dir).unwrap_or_default().into_iter().collect();
     if names.is_empty() {
@@ -98,7 +98,7 @@ pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
 }
 
 /// Collects directories with a `wanted` name that contain a result, within `depth` levels. Stops
-/// when `left` more directories were searched.
+/// when no more directories are `left` to search.
 fn collect(
     dir: &Path,
     wanted: &dyn Fn(&OsStr) -> bool,
@@ -156,8 +156,9 @@ fn read_json(case: &Path, name: &str) -> Result<Value, String> {
     json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
 }
 
-/// Parses a sample file. Criterion stores floating-point iteration counts and the nanoseconds of
-/// each sample: by name, or up to version 0.3.2 as a list of both lists in that order.
+/// Parses a sample file. Criterion stores the number of iterations and the nanoseconds of each
+/// sample as floating-point numbers: in two named lists or, up to version 0.3.2, in a list of the
+/// two lists in that order.
 fn samples(document: &Value) -> Result<Samples, String> {
     if document.as_array().is_some_and(|lists| lists.len() != 2) {
         return Err(

@@ -97,7 +97,7 @@ const fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-/// Returns whether `value` fits on one line after `taken` characters. Counting stops once it does
+/// Returns whether `value` fits on one line after `taken` characters. Stops counting once it does
 /// not.
 fn fits(value: &Value, taken: usize) -> bool {
     fn width(value: &Value, left: usize) -> Option<usize> {

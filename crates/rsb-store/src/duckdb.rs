@@ -1,5 +1,5 @@
-//! Runs in DuckDB, for queries that scan everything. The Parquet export has the views of the index,
-//! and `samples`, the export itself. Queries cannot access anything else or change anything.
+//! Queries over all runs with DuckDB, on the Parquet export. They can use the views of the index,
+//! and `samples`, the export itself. They cannot access anything else or change anything.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,12 +31,12 @@ const VIEWS: [&str; 5] =
 /// Name of the view over the user's query.
 const ANSWER: &str = "_answer";
 
-/// Interval between two attempts to interrupt a query, since one may hit the gap between two of its
-/// statements.
+/// Interval between two attempts to interrupt a query, because an interrupt between two statements
+/// has no effect.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Runs `sql`, a single reading statement, against the export in `parquet`, an absolute path,
-/// within the time `limit`.
+/// Runs `sql`, a single statement that only reads, against the export in `parquet`, an absolute
+/// path, within the time `limit`.
 ///
 /// # Errors
 /// As [`crate::Store::select`], and if DuckDB fails.
@@ -191,7 +191,7 @@ fn within<T>(limit: Duration, interrupter: &Interrupter, work: impl FnOnce() -> 
     })
 }
 
-/// Why there is no answer.
+/// Reason why a query has no answer.
 enum QueryFailure {
     Duckdb(DuckdbError),
     Other(SqlError),
@@ -213,7 +213,7 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFa
         StatementKind::Other => return Err(refused("this statement does more")),
     }
     connection.execute(&format!("CREATE TEMP VIEW {ANSWER} AS {sql}")).map_err(|error| {
-        // DuckDB rewrites some statements to a SELECT, such as a pragma.
+        // DuckDB rewrites some other statements, such as pragmas, to a SELECT.
         if error.message.starts_with("Parser Error") {
             refused("this statement does more")
         } else {
@@ -273,7 +273,7 @@ impl Form {
         }
     }
 
-    /// Returns SQL that casts the column `name` to a type that can be read.
+    /// Returns SQL that casts the column `name` to a type that this module can read.
     fn sql(self, name: &str) -> String {
         let name = format!("\"{}\"", name.replace('"', "\"\""));
         match self {

@@ -1,13 +1,13 @@
 //! Errors and notices of the store.
 //!
-//! Each error message is complete: it names the file, the cause and the cure.
+//! Each error message is complete: it names the file, the cause, and how to fix it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FormatError;
 
-/// Error from storing or finding something.
+/// Error from writing to the store or from finding a run or baseline in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full, or the directory cannot be written.
@@ -112,10 +112,10 @@ pub enum StoreError {
         /// `dir/name` of each candidate.
         choices: Vec<String>,
     },
-    /// The runs for a baseline are from different machines, or there are none.
+    /// The runs for a baseline are from different machines, or there are no runs.
     #[error("these runs cannot make a baseline: {problem}")]
     NotABaseline {
-        /// Why not, and the cure.
+        /// Why they cannot, and how to fix it.
         problem: String,
     },
 }
@@ -125,19 +125,20 @@ fn list_nearest(names: &[String]) -> String {
 }
 
 impl StoreError {
-    /// Returns the error for `source` at `path`, with the cure that fits its kind.
+    /// Returns the error for `source` at `path`, with instructions that fit the kind of error.
     pub fn write(path: &Path, source: io::Error) -> Self {
         let cure = cure(source.kind(), Some("--results-dir"));
         Self::Write { path: path.to_owned(), source, cure }
     }
 
-    /// Returns the same error with a cure for the baselines directory, which has a different flag.
+    /// Returns the same error with instructions for the baselines directory, which has a different
+    /// flag.
     #[must_use]
     pub fn of_baselines(self) -> Self {
         self.of_directory(Some("--baselines-dir"))
     }
 
-    /// Returns the same error with a cure for a directory that was named without a flag.
+    /// Returns the same error with instructions for a directory that was given without a flag.
     #[must_use]
     pub fn of_argument(self) -> Self {
         self.of_directory(None)
@@ -154,7 +155,8 @@ impl StoreError {
     }
 }
 
-/// Returns the remedy for a failed write; `flag` selects another directory, if there is one.
+/// Returns how to fix a failed write; `flag` is the option that selects another directory, if there
+/// is one.
 fn cure(kind: io::ErrorKind, flag: Option<&str>) -> String {
     let first = match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
@@ -186,7 +188,7 @@ pub enum ReadError {
     Unfit {
         /// The file.
         path: PathBuf,
-        /// Why it was not read, and the cure.
+        /// Why the file cannot be used, and how to fix it.
         problem: String,
     },
     /// Not valid JSON, or cut off.
@@ -243,12 +245,12 @@ pub enum ReadError {
         path: PathBuf,
         /// Expected kind of document, such as `a run`.
         expected: &'static str,
-        /// Missing or wrong parts.
+        /// Parts of the document that are missing or wrong.
         problem: String,
     },
 }
 
-/// Something that the user should know although the work continues.
+/// A notice for the user about a problem that does not stop the program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreNotice {
     /// A run was cut off, and its journal was converted to a run file.
@@ -269,7 +271,8 @@ pub enum StoreNotice {
         /// The journal.
         path: PathBuf,
     },
-    /// The journal of a dead writer could not be converted to a run and was kept.
+    /// The process that wrote a journal has ended; the journal could not be converted to a run, so
+    /// it was kept.
     #[error("a run was cut off, and its journal `{}` is kept unchanged: {problem}", path.display())]
     JournalKept {
         /// The journal.
@@ -298,7 +301,7 @@ pub enum StoreNotice {
         path: PathBuf,
         /// Schema version before.
         from: i64,
-        /// Schema version now.
+        /// Current schema version.
         to: i64,
     },
     /// The database had metrics in another unit or direction and was rebuilt from the run files.
@@ -325,7 +328,7 @@ pub enum StoreNotice {
     LeftOut {
         /// The file.
         path: PathBuf,
-        /// Why, and the cure.
+        /// Why the file was left out, and how to fix it.
         problem: String,
     },
 }
@@ -350,8 +353,8 @@ fn torn(dropped: usize) -> String {
     if dropped > 0 { format!(" ({dropped} torn lines were dropped)") } else { String::new() }
 }
 
-/// Maximum number of left-out files that get a note each. If there are more, this many are named in
-/// one note.
+/// Maximum number of left-out files that are reported one by one. If there are more, one note names
+/// this many of them.
 const NAMED_FILES: usize = 3;
 
 /// Converts `notices` to text. If many files were left out, they share one note.

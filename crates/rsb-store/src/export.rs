@@ -1,5 +1,5 @@
-//! Rows of the history as CSV and JSON. The columns are a contract: new ones may be appended, none
-//! is removed.
+//! Rows of the history as CSV and JSON. The columns are stable: columns may be appended, but none
+//! may be removed.
 
 use std::io::Write;
 
@@ -104,7 +104,7 @@ pub fn to_json(rows: &[HistoryRow]) -> Value {
     json!({ "format_version": FORMAT_VERSION, "rows": rows })
 }
 
-/// Returns the rows of one run, as the history would return them once the run is stored.
+/// Returns the rows of one run, as the history will return them once the run is stored.
 pub fn rows_of(run: &Run) -> Vec<HistoryRow> {
     run.benchmarks.iter().flat_map(|result| rows_of_result(run, result)).collect()
 }

@@ -27,7 +27,7 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError
     let temporary = temporary::path_beside(path);
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
-        // The temporary file may not exist; only the first error matters.
+        // The temporary file may not exist; an error of the removal is ignored.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::write(path, source));
     }
@@ -55,7 +55,7 @@ pub(crate) fn sync_dir(dir: &Path) {
 
 /// Creates `dir` and its parents.
 ///
-/// In a working tree `dir` may be a link from another user; nothing is written through it.
+/// In a working tree, `dir` may be a link that another user created. Such links are not followed.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     output::create_dir(dir).map_err(|error| match error {
         OutputError::Link { .. } => StoreError::Link { path: dir.to_owned() },
@@ -91,16 +91,16 @@ pub(crate) fn safe_name(text: &str) -> String {
     }
 }
 
-/// Returns the journals of `results`, sorted. A missing directory counts as empty.
+/// Returns the paths of the journals in `results`, sorted. A missing directory counts as empty.
 pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
     let mut journals = list_files(&results.join(RUNS), |name| name.ends_with(JOURNAL_SUFFIX));
     journals.retain(|path| path.is_file());
     journals
 }
 
-/// Returns the entries of `dir` with the file name of a document, sorted. Entries that cannot be
-/// read, such as dangling links, pipes and directories, are included so that they are reported. A
-/// missing directory counts as empty.
+/// Returns the entries of `dir` with the file name of a document, sorted. Unreadable entries, such
+/// as dangling links, pipes and directories, are included so that they are reported. A missing
+/// directory counts as empty.
 pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
     list_files(dir, |name| {
         name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"))
@@ -131,8 +131,8 @@ pub(crate) fn check_ending(path: &Path) -> Result<(), ReadError> {
 pub(crate) struct StampedFile {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
-    /// Size and modification time, to detect files that changed since they were indexed. Empty if
-    /// the file does not exist.
+    /// Size and modification time, to detect changes since the file was indexed. Empty if the file
+    /// does not exist.
     pub(crate) stamp: String,
 }
 
@@ -143,7 +143,7 @@ impl StampedFile {
         Self { path: path.to_owned(), name, stamp }
     }
 
-    /// Returns the files of [`documents_in`], each inspected once.
+    /// Returns the files of [`documents_in`] with their size and modification time.
     pub(crate) fn all_in(dir: &Path) -> Vec<Self> {
         documents_in(dir).iter().map(|path| Self::of(path)).collect()
     }
@@ -161,7 +161,7 @@ fn stamp_of(meta: &fs::Metadata) -> String {
 /// Opens the lock file that serializes reserving ids, recovery and repair in `results`. Dropping
 /// the file releases the lock.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
-    // Nonblocking, so that a pipe at this path does not wait for a reader.
+    // Nonblocking, so that opening a pipe at this path does not wait for a reader.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new()
         .create(true)

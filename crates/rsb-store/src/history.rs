@@ -40,11 +40,11 @@ pub struct HistoryRow {
 /// Selection of history rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
-    /// A pattern over case ids with `*` and `?`; without either, a part of the id.
+    /// A pattern for case ids with `*` and `?`, or a part of an id.
     pub cases: Option<String>,
-    /// Only this metric.
+    /// The metric to select; all if `None`.
     pub metric: Option<String>,
-    /// Only this many of the newest runs.
+    /// Number of newest runs to select; all if `None`.
     pub runs: Option<usize>,
 }
 
@@ -76,10 +76,11 @@ pub struct SeriesPoint {
     pub commit: Option<String>,
 }
 
-/// Machine whose runs make up a series.
+/// Selection of the machine whose runs make up a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Fingerprints {
-    /// The machine of the newest run, since points of different machines are not a trend.
+    /// The machine of the newest run. Runs of other machines are excluded, because they do not form
+    /// a trend with it.
     #[default]
     OfLatest,
     /// The machine with this [`rsb_model::Fingerprint::slug`].
@@ -91,16 +92,16 @@ pub enum Fingerprints {
 pub struct SeriesFilter {
     /// As in [`HistoryFilter::cases`].
     pub cases: Option<String>,
-    /// Only this metric.
+    /// The metric to select; all if `None`.
     pub metric: Option<String>,
     /// Machine whose runs are used.
     pub machine: Fingerprints,
-    /// Only this many of the newest runs.
+    /// Number of newest runs to use; all if `None`.
     pub runs: Option<usize>,
 }
 
 /// Query for the rows of the run ?1, which began at ?2 on the machine ?3. A series without a point
-/// for this result gives a row without a metric, which sorts first.
+/// for a result yields a row without a metric, which sorts first.
 const ROWS: &str = "
     SELECT x.position, c.name, v.benchmark_type, v.outcome, nullif(v.device_type, ''), m.name, m.unit, m.better,
            coalesce(p.recorded, p.value)
@@ -170,8 +171,8 @@ impl Store {
     }
 
     /// Returns the series that `filter` selects, by case and metric: measured values on one
-    /// machine. For the time per iteration, the value is the one that the gate's history uses
-    /// ([`rsb_model::BenchmarkResult::figure`]).
+    /// machine. The time per iteration is computed like the one that the gate compares with the
+    /// history ([`rsb_model::BenchmarkResult::figure`]).
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -346,7 +347,7 @@ fn rows_of_run(
     metric: Option<&str>,
     rows: &mut Vec<HistoryRow>,
 ) -> rusqlite::Result<()> {
-    // Row of a result without a metric, kept unless a row with a metric follows.
+    // Row of a result without a metric, dropped if a row with a metric follows.
     let mut bare: Option<(i64, HistoryRow)> = None;
     while let Some(row) = found.next()? {
         let position: i64 = row.get(0)?;
@@ -370,7 +371,8 @@ fn rows_of_run(
 }
 
 pub(crate) fn pattern(cases: &str) -> String {
-    // SQLite also supports `[…]`; here a bracket is a literal, as elsewhere in this project.
+    // SQLite treats `[…]` as a set of characters; in this project a bracket is an ordinary
+    // character.
     let escaped = cases.replace('[', "[[]");
     if cases.contains(['*', '?']) { escaped } else { format!("*{escaped}*") }
 }

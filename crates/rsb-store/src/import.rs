@@ -1,8 +1,8 @@
 //! Importing outputs of other benchmarking tools as runs, so that the gate can judge them.
 //!
 //! The machine is unknown, because these tools do not record it as this project does. Missing data
-//! is not filled in, an impossible value fails its own case only, and units are converted when they
-//! are read, never guessed later.
+//! stays missing, an impossible value only fails its own case, and units are converted when a file
+//! is read.
 
 mod blas;
 mod dates;
@@ -43,20 +43,21 @@ use sink::Sink;
 
 use crate::input;
 
-/// How the output of a tool is recognized and read: one row of the table below, which the module of
-/// the tool defines.
+/// Functions and names for one tool: how to recognize its output and read it. The module of each
+/// tool defines one; the table below lists them.
 struct Importer {
     /// Name used on the command line and in case ids.
     name: &'static str,
-    /// Type under which its cases are counted.
+    /// Benchmark type of its cases.
     benchmark_type: BenchmarkType,
-    /// Type of the devices that it measures, if all are of one type.
+    /// Type of the devices that the tool measures, if all are of one type.
     device_type: Option<DeviceType>,
-    /// Returns whether a JSON document looks like one of this tool.
+    /// Returns whether a JSON document looks like an output of the tool.
     is_document: fn(&Value) -> bool,
     /// JSON pointers that all exist in its documents, to explain why another document is not one.
     keys: &'static [&'static str],
-    /// Words, in lower case, that all occur in its output; empty if the output is always JSON.
+    /// Words, in lower case, all of which occur in the tool's text output; empty if the output is
+    /// always JSON.
     marks: &'static [&'static str],
     /// Adds the cases of an output to the run.
     read: fn(&Input<'_>, &mut Sink) -> Result<(), Problem>,
@@ -72,7 +73,7 @@ macro_rules! formats {
         }
 
         impl Format {
-            /// Every format, in the order in which they are tried.
+            /// All formats, in the order in which they are tried.
             pub const ALL: [Self; [$(stringify!($format)),*].len()] = [$(Self::$format),*];
 
             const fn importer(self) -> &'static Importer {
@@ -111,7 +112,7 @@ impl Format {
         self.importer().name
     }
 
-    /// Returns the type under which its cases are counted.
+    /// Returns the benchmark type of its cases.
     pub const fn benchmark_type(self) -> BenchmarkType {
         self.importer().benchmark_type
     }
@@ -151,7 +152,7 @@ fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
     {
         return Some(format);
     }
-    // A log may begin like a document, too: `[1,0]<stdout>:`.
+    // The start of a log may look like a JSON document: `[1,0]<stdout>:`.
     let text = text.to_ascii_lowercase();
     Format::ALL.into_iter().find(|format| {
         let marks = format.importer().marks;
@@ -191,7 +192,7 @@ pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
     import_text(path, &String::from_utf8_lossy(&bytes), format, input::written(path))
 }
 
-/// Imports the text of the file `path`, which was `written` at that time.
+/// Imports `text`, the contents of the file `path`, which was last modified at `written`.
 fn import_text(
     path: &Path,
     text: &str,
@@ -264,7 +265,8 @@ mod tests {
             let between = if text.starts_with('{') { between } else { log.clone() };
             for bytes in [little, big, log.into_bytes(), between.into_bytes()] {
                 let other = read(&bytes);
-                // Names of cases that cannot be read contain line numbers.
+                // Names are not compared: those of unreadable cases contain line numbers, which
+                // differ.
                 assert_eq!(other.len(), plain.len(), "{format}");
                 for (one, other) in plain.iter().zip(&other) {
                     assert_eq!(one.fields(), other.fields(), "{format}");

@@ -1,4 +1,4 @@
-//! The database next to the run files: an index that contains nothing that the files do not.
+//! The database next to the run files: an index whose contents can all be rebuilt from the files.
 
 #[cfg(test)]
 mod agreement_tests;
@@ -29,25 +29,25 @@ pub(crate) use text::{FromJson, Parsed};
 use text::{count, to_json};
 use write::RunWriter;
 
-/// Number of points inserted at once: enough to visit each database page once for many runs, few
-/// enough for memory.
+/// Number of points inserted at once: large enough to visit each database page only once for many
+/// runs, small enough for memory.
 const POINTS_AT_ONCE: usize = 500_000;
 
 #[derive(Debug)]
 pub(crate) struct Index {
     connection: Connection,
-    /// Notices from opening the index.
+    /// Notices that were collected when the index was opened.
     notices: Vec<StoreNotice>,
 }
 
-/// Why an index cannot be opened.
+/// Reason why an index cannot be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// Written by a later program; its schema version.
     Newer(i64),
     /// Damaged, or not a database.
     Corrupt,
-    /// Locked, not writable, on an unsuitable file system …
+    /// Not usable for another reason: locked, not writable, or on an unsuitable file system.
     Unusable(rusqlite::Error),
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
 impl Index {
     /// Opens the database in `path`, creating it if missing and migrating it if it is older.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        // In a working tree a link may come from another user, so it is moved aside like a broken
-        // database.
+        // In a working tree, the path may be a link that another user created, so a link is moved
+        // aside like a broken database.
         if std::fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
             return Err(OpenError::Corrupt);
         }
@@ -95,8 +95,8 @@ impl Index {
         // `store check` verifies foreign keys. Enforcing them here would cost a lookup for each of
         // millions of points.
         connection.pragma_update(None, "foreign_keys", "OFF")?;
-        // In KiB: room for the last pages of some thousand series, since a run appends to each of
-        // them.
+        // Size in KiB. A run appends to the last page of each of some thousand series, so these
+        // pages should stay in the cache.
         connection.pragma_update(None, "cache_size", -65_536)?;
         let notices = migrate::bring_up(&mut connection, path.parent().unwrap_or(Path::new(".")))?;
         Ok(Self { connection, notices })
@@ -122,18 +122,18 @@ impl Index {
         &mut self.connection
     }
 
-    /// Returns the notices from opening the index, once.
+    /// Returns the notices from opening the index and clears them.
     pub(crate) fn take_notices(&mut self) -> Vec<StoreNotice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Adds or replaces the run in `file`.
+    /// Adds the run in `file`, or replaces it.
     pub(crate) fn add_run(&mut self, file: &Path, run: &Run) -> rusqlite::Result<()> {
         let rows = RunRows::of(&StampedFile::of(file), run)?;
         self.within(|writer| writer.add(&rows))
     }
 
-    /// Adds or replaces the comparison in `file`.
+    /// Adds the comparison in `file`, or replaces it.
     pub(crate) fn add_comparison(
         &mut self,
         file: &Path,
@@ -181,7 +181,7 @@ impl Index {
                 return Ok(());
             }
             points = 0;
-            // Other processes can write between two such transactions.
+            // Between the transactions, other processes can write.
             self.add_all(&mut waiting, &mut notices)
         })?;
         self.add_all(&mut waiting, &mut notices)?;
@@ -190,8 +190,8 @@ impl Index {
         Ok(notices)
     }
 
-    /// Removes the index entries of files that are left out now, because the files have changed
-    /// since they were indexed.
+    /// Removes the index entries of files that changed after they were indexed and are now left
+    /// out.
     fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
         let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
         let known: Vec<&str> = names.filter(|name| self.has_file(name).unwrap_or(true)).collect();
@@ -253,7 +253,7 @@ fn take_in(
     writer.finish()
 }
 
-/// Reads the rows of the run in `file`, or returns why it is left out.
+/// Reads the rows of the run in `file`, or returns the reason why it is left out.
 fn read_rows(file: &StampedFile) -> Result<RunRows, StoreNotice> {
     let read = files::check_ending(&file.path).and_then(|()| read::read_run(&file.path));
     let run = read.map_err(|error| left_out(file, error.to_string()))?;
@@ -277,7 +277,7 @@ fn add_unless_owned(
         statement.query_map([&rows.run_id, &rows.file], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let known: Vec<(String, String)> = known.collect::<rusqlite::Result<_>>()?;
     if known.iter().any(|(file, stamp)| (file, stamp) == (&rows.file, &rows.stamp)) {
-        // Another process was faster.
+        // Another process has indexed this version of the file already.
         return Ok(());
     }
     if let Some((other, _)) = known.iter().find(|(file, _)| *file != rows.file) {

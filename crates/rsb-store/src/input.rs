@@ -1,6 +1,6 @@
-//! Input files that the user names or that are found in a directory: only regular files, up to a
-//! size that fits in memory. A pipe without a writer would block, a device has no end, and a sparse
-//! file of terabytes uses no disk space.
+//! Input files that the user names or that are found in a directory. Only regular files are read,
+//! up to a size that fits in memory: a pipe without a writer would block, a device has no end, and
+//! a sparse file of terabytes uses no disk space.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -23,13 +23,13 @@ pub(crate) const MOST_OF_OURS: u64 = 256 * MIB;
 /// the memory of its text.
 pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
 
-/// Why a file is not read, before its path is known.
+/// Reason why a file cannot be read; its path is added later.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadProblem {
     /// The system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is unsuitable: why, and the cure.
+    /// The file is unsuitable; the text contains the reason and how to fix it.
     #[error("{0}")]
     Unfit(String),
 }
@@ -59,7 +59,7 @@ impl From<ReadProblem> for io::Error {
 /// # Errors
 /// If the path is anything else, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Such as the path that a shell substitutes for `<(command)`.
+    // A path such as the one that a shell substitutes for `<(command)`.
     if is_descriptor(path) && fs::metadata(path)?.file_type().is_fifo() {
         let pipe = open_at_once(path)?;
         // Reads block until the other end writes, as on standard input.
@@ -86,8 +86,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns whether `path` is meant as a file: a regular one, or a pipe, a device or a dangling link
-/// in its place, which cannot be read.
+/// Returns whether `path` is intended as a file: an existing entry that is not a directory. It may
+/// also be a pipe, a device or a dangling link, which cannot be read.
 pub fn names_file(path: &Path) -> bool {
     !path.is_dir() && path.symlink_metadata().is_ok()
 }
@@ -101,8 +101,8 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadProblem> {
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
 }
 
-/// Converts text to UTF-8. UTF-16 is detected by its byte order mark, or by the zero in a first
-/// character that is ASCII.
+/// Converts text to UTF-8. UTF-16 is detected by its byte order mark, or by a zero byte next to a
+/// first ASCII character.
 pub(crate) fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
     let (unit, begin): (fn([u8; 2]) -> u16, usize) = match bytes.as_slice() {
         [0xff, 0xfe, ..] => (u16::from_le_bytes, 2),
@@ -117,10 +117,10 @@ pub(crate) fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn open_regular(path: &Path, most: u64) -> Result<File, ReadProblem> {
-    // Opening some devices already has an effect, so the type is checked first.
+    // The type is checked before opening, because opening some devices already has an effect.
     check(&fs::metadata(path)?, most)?;
     let file = open_at_once(path)?;
-    // The path may refer to another file by now.
+    // Checked again: the path may refer to another file by now.
     check(&file.metadata()?, most)?;
     Ok(file)
 }
@@ -143,7 +143,8 @@ fn check(metadata: &Metadata, most: u64) -> Result<(), ReadProblem> {
     if metadata.len() > most { Err(too_large(metadata.len(), most)) } else { Ok(()) }
 }
 
-/// Returns whether `path` refers to an open file of this process by number, or to standard input.
+/// Returns whether `path` refers to an open file of this process, by its descriptor number or as
+/// standard input.
 pub(crate) fn is_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.parent() == Some(Path::new(dir)))

@@ -1,7 +1,7 @@
-//! The journal of a run: one JSON line per case, on disk before the next case begins.
+//! The journal of a run: one JSON line per case, written to disk before the next case begins.
 //!
-//! The writer holds a lock on the journal, so that [`crate::store`] can distinguish dead writers
-//! from live ones. All results are kept in memory as well: if the disk fails, the run can still be
+//! The writer holds a lock on the journal, so that [`crate::store`] can detect whether the writer
+//! is still alive. All results are kept in memory as well: if the disk fails, the run can still be
 //! written elsewhere.
 
 use std::collections::{HashMap, HashSet};
@@ -22,8 +22,8 @@ use crate::seal::sealed_text;
 /// Returns the id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or
 /// `…_nogit`.
 ///
-/// Runs that begin in the same second on the same commit get the same id; [`crate::Store::begin`]
-/// makes it unique.
+/// Two runs that begin in the same second on the same commit get the same id here;
+/// [`crate::Store::begin`] makes it unique.
 pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
     let short = commit
         .and_then(|commit| commit.get(..7))
@@ -43,11 +43,11 @@ pub fn begins_as_run_id(text: &str) -> bool {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
-    /// First line: the run without cases.
+    /// First line of the journal: the run without cases.
     Run(&'a Run),
     /// Number of planned cases.
     Planned(usize),
-    /// Progress of the run as of the next result.
+    /// Progress of the run when the next result was added.
     Progress(ReplicateProgress),
     /// A case that ended.
     Result(&'a BenchmarkResult),
@@ -67,20 +67,21 @@ pub struct Journal {
     results_dir: PathBuf,
     path: PathBuf,
     file: File,
-    /// Length in bytes of the complete lines.
+    /// Length, in bytes, of the complete lines in the file.
     whole: u64,
     /// The run without cases.
     run: Run,
     results: Vec<BenchmarkResult>,
     /// Number of `results` that are on disk.
     written: usize,
-    /// Progress to write with the next result.
+    /// Progress to write together with the next result.
     progress: Option<ReplicateProgress>,
 }
 
 impl Journal {
-    /// Reserves an id for `run` in `results_dir`, which must contain a directory for runs, and
-    /// writes the first line. `next` returns the sequence number of a run that is measured here.
+    /// Reserves an id for `run` in `results_dir`, which must contain the directory for runs, and
+    /// writes the first line. `next` returns the next sequence number, for a run that is measured
+    /// here.
     pub(crate) fn begin(
         results_dir: &Path,
         run: &Run,
@@ -103,7 +104,8 @@ impl Journal {
             Self { results_dir, path, file, whole: 0, run, results, written: 0, progress: None };
         let begun = journal.line(&Line::Run(&journal.run.clone())).and_then(|()| journal.flush());
         if begun.is_err() {
-            // An empty journal carries no information; only the first error matters.
+            // An empty journal contains no information, so it is removed; only the first error is
+            // returned.
             let _ = fs::remove_file(&journal.path);
         }
         begun.map(|()| journal)
@@ -148,15 +150,15 @@ impl Journal {
     /// [`Journal::run`].
     ///
     /// # Errors
-    /// If the file cannot be written. The journal stays then; try again, or use
+    /// If the file cannot be written. The journal is kept in this case; try again, or use
     /// [`Journal::rescue`].
     pub fn finish(&mut self, run: &Run) -> Result<PathBuf, StoreError> {
         self.take_over(run);
         let path = self.results_dir.join(RUNS).join(format!("{}.json", self.run.run_id));
         let whole = self.whole_run();
         write_run(&path, &whole)?;
-        // The file is authoritative. An index that fails now catches up when the store is next
-        // opened, and a journal that could not be removed is removed then.
+        // The file is authoritative. If indexing fails now, the file is indexed when the store is
+        // next opened; a journal that could not be removed is removed then, too.
         if let Ok(mut index) = Index::open(&self.results_dir.join(DATABASE)) {
             let _ = index.add_run(&path, &whole);
         }
@@ -188,8 +190,8 @@ impl Journal {
     }
 
     fn whole_run(&self) -> Run {
-        // Same result as calling `Run::keep` for each, but that scans all earlier cases, which is
-        // too slow for 100,000 imported ones.
+        // Same result as calling `Run::keep` for each case, which would scan all earlier cases each
+        // time: too slow for 100,000 imported cases.
         let mut last: HashMap<&CaseId, usize> = HashMap::new();
         let mut benchmarks: Vec<BenchmarkResult> = Vec::with_capacity(self.results.len());
         for result in &self.results {
@@ -228,8 +230,8 @@ impl Journal {
         let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => self.whole += bytes.len() as u64,
-            // The next line must not follow half a line. If truncating fails as well, recovery
-            // drops the torn line.
+            // Removes a half-written line, so that the next line does not follow it. If truncating
+            // fails as well, recovery drops the torn line.
             Err(_) => drop(
                 self.file
                     .set_len(self.whole)
@@ -259,7 +261,7 @@ pub(crate) fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File),
         }
         let path = dir.join(format!("{run_id}{JOURNAL_SUFFIX}"));
         match OpenOptions::new().create_new(true).write(true).open(&path) {
-            // A finished run has no journal, but its file takes the id.
+            // A finished run has no journal, but its run file still occupies the id.
             Ok(_) if dir.join(format!("{run_id}.json")).exists() => drop(fs::remove_file(&path)),
             Ok(file) => {
                 files::sync_dir(dir);
@@ -388,7 +390,7 @@ mod tests {
         assert_eq!((paths.len(), times.len(), runs.len()), (8, 8, 8), "no run may replace another");
     }
 
-    /// Stores a run with an id that all runs share; returns its file.
+    /// Stores a run whose id is the same on every call; returns its file.
     fn import_one(results: &Path, time: u32) -> PathBuf {
         let store = Store::open_for_writing(results).unwrap();
         let one = Run {

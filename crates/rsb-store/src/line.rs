@@ -1,5 +1,5 @@
-//! Queries for dashboards over a long history: the cases, and one metric of a case over all runs
-//! with few numbers per point. Run ids are queried separately, only for the points shown.
+//! Queries for dashboards over a long history: the list of cases, and one metric of a case over all
+//! runs, with few numbers per point. Run ids are queried separately, only for the points shown.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct KnownCase {
     pub id: String,
     /// Latest outcome.
     pub outcome: Outcome,
-    /// Start time of that run.
+    /// Start time of the last run.
     pub last: Timestamp,
 }
 
@@ -34,7 +34,7 @@ pub struct SeriesName {
     pub unit: String,
     /// Direction of improvement.
     pub better: Option<Better>,
-    /// Ids in the index of the series that it is made of.
+    /// Ids of the series in the index whose points are combined.
     series: Vec<i64>,
 }
 
@@ -43,15 +43,15 @@ pub struct SeriesName {
 pub struct LinePoint {
     /// Start time of the run.
     pub started: Timestamp,
-    /// Number of the run in the index: see [`Store::named_runs`].
+    /// Number of the run in the index, which [`Store::named_runs`] converts to an id.
     pub run: i64,
     /// Value of the metric.
     pub value: f64,
 }
 
 impl SeriesName {
-    /// Adds the points of `other`: the same metric on the same hardware, which another version
-    /// named differently.
+    /// Adds the points of `other`: the same metric on the same hardware, for which another version
+    /// of this program used another name.
     pub fn join(&mut self, other: &Self) {
         self.series.extend(&other.series);
     }
@@ -63,7 +63,7 @@ impl Store {
     /// # Errors
     /// If the index cannot be read.
     pub fn cases(&self) -> Result<Vec<KnownCase>, StoreError> {
-        // The last result of a variant is at the end of its index range.
+        // The subquery is cheap: the last result of a variant is at the end of its index range.
         let sql = "SELECT c.name, v.outcome, (SELECT max(x.started) FROM results x WHERE x.variant = v.id) AS last
                    FROM variants v JOIN cases c ON c.id = v.case_id WHERE last IS NOT NULL ORDER BY last";
         let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();

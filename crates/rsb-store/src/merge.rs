@@ -1,4 +1,4 @@
-//! Merging the runs of another directory: each once, ordered by start time.
+//! Merging the runs of another directory: each run is added once, ordered by start time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,21 +16,21 @@ use crate::store::Store;
 /// Result of merging a file.
 #[derive(Debug)]
 pub enum MergedFile {
-    /// The run was added.
+    /// The run was added to this store.
     Taken {
         /// Run id.
         run_id: RunId,
         /// Its file in this store.
         path: PathBuf,
     },
-    /// The run is already here, or is also in another file.
+    /// This store already has the run, or another file of the directory contains it.
     Duplicate {
         /// The file.
         path: PathBuf,
         /// Id of the run in this store.
         of: RunId,
     },
-    /// Another run has this id.
+    /// Another run in this store has the same id.
     Conflict {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub struct TakenRun {
     pub is_new: bool,
 }
 
-/// Fields of a run in the other directory that decide its position.
+/// Fields of a run in the other directory that determine its position in the order.
 struct Head {
     path: PathBuf,
     run_id: RunId,
@@ -69,8 +69,8 @@ struct Head {
 
 impl Store {
     /// Merges the runs of `dir`, a results directory or a directory of run files, oldest first. The
-    /// callback is called for each once it is on disk. Sequence numbers of the other directory are
-    /// dropped; runs are ordered by start time.
+    /// callback is called for each file once its run is on disk. Sequence numbers of the other
+    /// directory are dropped; runs are ordered by start time.
     ///
     /// # Errors
     /// If this store cannot be written, or the index cannot be read.
@@ -148,7 +148,7 @@ impl Store {
         let (journal, _) = journal::reserve(&runs, &mut run.run_id)?;
         let path = runs.join(format!("{}.json", run.run_id));
         let written = write_run(&path, &run);
-        // A journal that cannot be removed is removed at the next opening.
+        // If the journal cannot be removed now, opening the store removes it.
         let _ = fs::remove_file(journal);
         drop(guard);
         written?;
@@ -193,7 +193,8 @@ fn is_same(one: &Run, other: &Run) -> bool {
         } == *other
 }
 
-/// Returns the pairs of runs between which the clock went back, in sequence order.
+/// Returns the consecutive pairs of runs whose start times are in reverse order because the clock
+/// was set back, in sequence order.
 fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
     heads.sort_by_key(|head| head.sequence);
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();

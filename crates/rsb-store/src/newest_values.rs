@@ -24,7 +24,7 @@ pub struct NewestValue {
     pub value: f64,
 }
 
-/// The newest point of a series is at the end of its key range.
+/// Query for the newest point of each series, which is at the end of the series' key range.
 const NEWEST_VALUES: &str = "
     SELECT c.name, h.slug, m.name, m.unit, p.started, p.value
     FROM metrics m JOIN series s ON s.metric = m.id JOIN machines h ON h.id = s.machine

@@ -1,5 +1,5 @@
-//! Opening the index in any state: a corrupt one is rebuilt, one that cannot be written is replaced
-//! by one in memory.
+//! Opening the index in any state: a corrupt index is rebuilt, and one that cannot be written is
+//! replaced by one in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<StoreNot
 
 /// Moves the corrupt database aside and builds a new one from the files.
 pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
-    // Two processes may find the corruption at once. The second waits here and then finds the new
+    // If two processes find the corruption at once, the second waits here and then finds the new
     // index of the first.
     let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
     match opened_and_synced(results_dir) {
@@ -88,7 +88,7 @@ pub enum FormerIndex {
     Sound,
     /// The database was damaged.
     Damaged {
-        /// Its new path.
+        /// Path to which the damaged database was renamed.
         kept: PathBuf,
     },
 }
@@ -152,7 +152,7 @@ fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
     Ok(target)
 }
 
-/// Removes the files that SQLite keeps next to a database. They usually do not exist.
+/// Removes the files that SQLite keeps next to a database. Usually, they do not exist.
 fn remove_beside(database: &Path) {
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(beside(database, suffix));

@@ -1,6 +1,6 @@
 //! Output files that the user names or that a run writes next to the results. They are created
-//! without following links, because a link in a working tree may come from another user and lead
-//! anywhere.
+//! without following links: in a working tree, a link may have been created by another user and
+//! lead anywhere.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -64,13 +64,13 @@ impl OutputError {
     }
 }
 
-/// A file that is being written. It appears at its path whole, replacing an existing file, or not
-/// at all. Pipes, devices and the streams of this process are written directly.
+/// An output file. It appears at its path only once it is complete, replacing an existing file.
+/// Pipes, devices and the streams of this process are written directly.
 #[derive(Debug)]
 pub struct OutputFile {
     out: BufWriter<File>,
     path: PathBuf,
-    /// File next to `path` that is written; `None` if `path` itself is.
+    /// Temporary file next to `path` that is written first; `None` if `path` is written directly.
     temporary: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl OutputFile {
         let permissions = match fs::metadata(path) {
             Ok(data) if !data.is_file() => return Self::begin_directly(path),
             Ok(data) => {
-                // A file that cannot be written is not replaced either.
+                // An existing file that cannot be written must not be replaced either.
                 let opened = OpenOptions::new().write(true).open(path);
                 opened.map_err(|source| OutputError::io(path, source))?;
                 Some(data.permissions())
@@ -107,7 +107,7 @@ impl OutputFile {
             Err(source) => return Err(OutputError::io(path, source)),
         };
         if let Some(permissions) = permissions {
-            // Some file systems have no permissions.
+            // Ignore errors, because some file systems have no permissions.
             let _ = file.set_permissions(permissions);
         }
         let out = BufWriter::new(file);
@@ -118,7 +118,7 @@ impl OutputFile {
         Ok(Self { out: BufWriter::new(create(path)?), path: path.to_owned(), temporary: None })
     }
 
-    /// Puts the complete file in place. Without this call, the output is discarded.
+    /// Moves the complete file to its path. If this is not called, the output is discarded.
     ///
     /// # Errors
     /// If the rest cannot be written, or the file cannot be renamed.
@@ -127,7 +127,8 @@ impl OutputFile {
         finished.map_err(|source| OutputError::io(&self.path, source))
     }
 
-    /// Waits until the data is on the disk: some file systems report only then that it is full.
+    /// Waits until the data is on the disk, because some file systems only then report that the
+    /// disk is full.
     fn sync(&mut self) -> io::Result<()> {
         self.out.flush()?;
         if self.temporary.is_some() { self.out.get_ref().sync_all() } else { Ok(()) }
@@ -139,7 +140,8 @@ impl OutputFile {
         match fs::rename(temporary, &self.path) {
             Ok(()) => self.temporary = None,
             // A file that is a mount point, or that belongs to another user in a directory such as
-            // /tmp, can be written but not replaced. Dropping this removes the temporary file.
+            // /tmp, can be written but not replaced. Dropping this `OutputFile` removes the
+            // temporary file.
             Err(_) if self.path.is_file() => {
                 io::copy(&mut File::open(temporary)?, &mut open_existing(&self.path)?)?;
             }
@@ -162,7 +164,7 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // If this fails, the next output to the same path removes it.
+            // If this fails, the next output to the same path removes the file.
             let _ = fs::remove_file(temporary);
         }
     }
@@ -185,7 +187,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
 }
 
 fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
-    // Neither searches for leftovers nor waits for the disk, because a directory may receive
+    // Skips the search for leftovers and the wait for the disk, because a directory may receive
     // thousands of files.
     let mut file = OutputFile::begin(path)?;
     let written = parts.iter().try_for_each(|part| file.write_all(part));
@@ -199,8 +201,8 @@ fn open_existing(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).truncate(true).custom_flags(flags).open(path)
 }
 
-/// Creates `path`, or truncates it. The file is incomplete until its last byte is written, so use
-/// [`OutputFile`] unless it is read while it grows, as a log is.
+/// Creates `path`, or truncates it. The file is incomplete until its last byte is written. Use
+/// [`OutputFile`] unless others read the file while it grows, such as a log.
 ///
 /// # Errors
 /// If `path` is a link or cannot be written.
@@ -208,7 +210,7 @@ pub fn create(path: &Path) -> Result<File, OutputError> {
     refuse_link(path)?;
     let mut options = OpenOptions::new();
     if is_stream(path) {
-        // Keep the output already written to the stream.
+        // Append to a stream, to keep the output already written to it.
         options.append(true);
     } else {
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
@@ -226,7 +228,7 @@ pub fn create_dir(path: &Path) -> Result<(), OutputError> {
     fs::create_dir_all(path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Checks before any work that `path` is not a link.
+/// Checks that `path` is not a link, before any work is done.
 ///
 /// # Errors
 /// If it is a link.
@@ -237,7 +239,7 @@ pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Checks before any work that a file can be put at `path`.
+/// Checks that a file can be put at `path`, before any work is done.
 ///
 /// # Errors
 /// If `path` is a link or exists and is not a regular file, or its directory does not exist.
@@ -248,7 +250,7 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
         return Err(OutputError::NoDirectory { path: path.to_owned(), dir: dir.to_owned() });
     }
     match fs::metadata(path) {
-        // The target of a stream is not ours to replace.
+        // A stream of this process refers to a file that must not be replaced.
         Ok(data) if !data.is_file() || is_stream(path) => {
             Err(OutputError::NoFile { path: path.to_owned() })
         }
@@ -265,8 +267,8 @@ pub fn put(made: &Path, path: &Path) -> Result<(), OutputError> {
     fs::rename(made, path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Returns whether `path` refers to a file that this process has open. Such paths are links made by
-/// the system.
+/// Returns whether `path` refers to a file that this process has open. The system provides such
+/// paths as links.
 fn is_stream(path: &Path) -> bool {
     let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
     named || input::is_descriptor(path)

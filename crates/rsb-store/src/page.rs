@@ -12,7 +12,7 @@ use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 const OPEN: &str = "<template id=\"run\" data-encoding=\"zlib base64\">";
 const CLOSE: &str = "</template>";
 const LINE: usize = 120;
-/// Compression level from 0 to 10: higher ones take twice the time for a hundredth of the size.
+/// Compression level from 0 to 10. Higher levels take twice as long and save only 1 % of the size.
 const LEVEL: u8 = 9;
 
 const WRITE_AGAIN: &str = "write the page again with `rusty-stack-bench report --format html`, or \
@@ -28,7 +28,7 @@ pub fn data_element(document: &str) -> String {
 /// Extracts the document of at most `most` bytes from `bytes`; `None` if they are not an HTML page.
 ///
 /// # Errors
-/// The problem of the page, and the cure.
+/// The problem of the page, and how to fix it.
 pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
     const BEGIN: &[u8] = b"<!doctype html";
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
@@ -63,7 +63,8 @@ fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Formats the problem of a page whose run is not as it was written.
+/// Formats the error for a page whose run was changed, cut off or is too large; `how` completes the
+/// sentence.
 fn changed_page(how: &str) -> String {
     format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}")
 }
@@ -139,7 +140,7 @@ mod tests {
         for at in start..end {
             let mut bytes = page.clone().into_bytes();
             bytes[at] ^= 1;
-            // A changed line break does not affect the document.
+            // A changed line break has no effect on the document.
             let read = document_in(&bytes, MOST).unwrap();
             assert!(read.is_err() || read == Ok(text.clone().into_bytes()), "byte {at}");
         }

@@ -1,9 +1,9 @@
-//! Runs as Parquet, for programs that scan everything: one row per process of each case, with its
-//! raw samples, the machine and the verdict. The file can also be read back.
+//! Runs as Parquet, for programs that read the whole history: one row per process of each case,
+//! with its raw samples, the machine and the verdict. The file can also be read back.
 //!
-//! The columns are usable without knowledge of this project. Two columns contain the data that
-//! columns cannot represent, both as JSON: `result` has the rest of the record, and `run` has the
-//! run without its cases. With them the original runs can be restored.
+//! The columns are usable without knowledge of this project. Two JSON columns contain the data that
+//! other columns cannot represent: `result` has the rest of the record, and `run` has the run
+//! without its cases. With them the original runs can be restored.
 
 mod cached;
 mod columns;
@@ -26,7 +26,7 @@ use columns::{ExportedRow, INDEX_COLUMNS, RUN_COLUMNS, RowWriter};
 pub use read::read_parquet;
 pub use trends::write_trends;
 
-/// Why a Parquet file cannot be written or read.
+/// Error from writing or reading a Parquet file.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetFileError {
     /// The system reported an error.
@@ -37,7 +37,7 @@ pub enum ParquetFileError {
         /// Error from the system.
         source: std::io::Error,
     },
-    /// Not a Parquet file, damaged, or not an export of this program.
+    /// The file is not a Parquet file, is damaged, or was not exported by this program.
     #[error(
         "`{}` is not a readable export of rusty-stack-bench: {problem}; export it again",
         path.display()
@@ -53,7 +53,7 @@ pub enum ParquetFileError {
 /// Verdicts of the cases of runs, from stored comparisons.
 pub type Verdicts = HashMap<(RunId, CaseId), Verdict>;
 
-/// Writes runs to `out` one after another, so that only some of them are in memory at once.
+/// Writes runs to `out` one after another, so that only a few of them are in memory at once.
 pub struct ParquetSink<W: Write + Send> {
     rows: RowWriter<W>,
 }
@@ -120,7 +120,7 @@ fn to_json(value: &impl serde::Serialize) -> Result<String, ParquetError> {
     serde_json::to_string(value).map_err(|error| ParquetError::External(Box::new(error)))
 }
 
-/// Writes every run of `store` with the last verdict of each case, oldest first. Only some of them
+/// Writes every run of `store` with the last verdict of each case, oldest first. Only a few runs
 /// are in memory at once.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ pub fn write_all<W: Write + Send>(
     sink: &mut ParquetSink<W>,
 ) -> Result<(), ExportError> {
     let mut verdicts = Verdicts::new();
-    // Oldest first, so that the last verdict of a case counts.
+    // From the oldest to the newest, so that the last verdict of a case overwrites earlier ones.
     for row in store.comparisons()?.into_iter().rev() {
         let Ok(comparison) = crate::read_comparison(&row.path) else { continue };
         let of_time = comparison.comparisons.into_iter().filter(|row| row.metric == "time_ms");
@@ -143,7 +143,7 @@ pub fn write_all<W: Write + Send>(
     Ok(())
 }
 
-/// Why the runs of a store cannot be exported.
+/// Error from exporting the runs of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The runs cannot be read.
@@ -228,7 +228,7 @@ mod tests {
         for at in (0..whole.len()).step_by(31) {
             let mut changed = whole.clone();
             changed[at] ^= 0x55;
-            // Anything except a panic is fine; at most the original runs can be read.
+            // A damaged file may give an error or some of the original runs, but never a panic.
             if let Ok(read) = read(&changed) {
                 assert!(read.len() <= 3);
             }

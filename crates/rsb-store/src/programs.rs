@@ -1,11 +1,11 @@
-//! The programs that measured baselines, kept in the user's cache directory, which is outside of
-//! every working tree, so that a pull request cannot supply one.
+//! Copies of the programs that measured baselines. They are kept in the user's cache directory,
+//! which is outside of every working tree, so that a pull request cannot replace one.
 //!
-//! Measured next to the current program, they distinguish a change of the code from a change of the
-//! machine. `programs/<SHA-256>` contains the `program`, an empty file `<run id>.run` for each run
-//! that it was kept for, and `<build>.build` for each build made here. A baseline names a run and a
-//! hash, or a revision. A program is executed only if this user kept it on this machine for that
-//! run or revision, and only after its bytes were hashed.
+//! Measuring such a program next to the current one distinguishes a change of the code from a
+//! change of the machine. `programs/<SHA-256>` contains the `program`, an empty file `<run id>.run`
+//! for each run that it was kept for, and `<build>.build` for each build made here. A baseline
+//! names a run and a hash, or a revision. A program is executed only if this user kept it on this
+//! machine for that run or revision, and only after its bytes were hashed.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -23,11 +23,11 @@ use crate::{files, input, temporary};
 
 const PROGRAMS: &str = "programs";
 const PROGRAM: &str = "program";
-/// Extensions of the marker files that record a program's runs and builds.
+/// Extensions of the marker files for the runs and the builds of a program.
 const RUN: &str = "run";
 const BUILD: &str = "build";
-/// Number of programs kept, by last use. Baselines of several projects share the directory, and
-/// none of them has a list of the programs that the others need.
+/// Number of programs to keep, the most recently used ones. Baselines of several projects share the
+/// directory, so it is unknown which programs are still needed.
 const KEPT: usize = 16;
 /// Path of the running program, even if its file was replaced or removed since it started.
 pub const RUNNING: &str = "/proc/self/exe";
@@ -46,19 +46,19 @@ pub struct KeptProgram {
     since: Timestamp,
 }
 
-/// Why there is no program to execute for a run of a baseline.
+/// Reason why there is no program to execute for a run of a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramUnavailable {
-    /// This machine never kept one for the run, or has removed it.
+    /// This machine never kept a program for the run, or has removed it.
     #[error("this machine kept no program for that run")]
     Never,
-    /// Its hash is too weak to prove anything.
+    /// The hash of the program is too weak to verify it.
     #[error(
         "the program of that run was kept by an earlier version, whose hash is too weak to verify \
          it, and is not run; `rusty-stack-bench baseline refresh` keeps the current program"
     )]
     EarlierVersion,
-    /// The program exists and cannot be trusted.
+    /// The kept program exists but cannot be trusted.
     #[error(
         "the kept program {} is not run: {why}; remove it, and `rusty-stack-bench baseline \
          refresh` keeps the current program",
@@ -105,12 +105,12 @@ impl KeptProgram {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Returns the path under which it is kept.
+    /// Returns the path under which the program is kept.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns when it was first kept for its run or revision.
+    /// Returns when the program was first kept for its run or revision.
     pub const fn since(&self) -> Timestamp {
         self.since
     }
@@ -199,7 +199,8 @@ impl Programs {
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let hashes = names
             .filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
-        // A build may be stored under two hashes if it was made twice; one copy may be damaged.
+        // If a revision was built twice, two hashes may have the same build marker; one copy may be
+        // damaged.
         let mut why_not = ProgramUnavailable::Never;
         for hash in hashes {
             match self.open(&hash, &marker) {
@@ -226,8 +227,8 @@ impl Programs {
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
     }
 
-    /// Removes all programs except `newest` and the most recently used ones, and what killed
-    /// processes left.
+    /// Removes all programs except `newest` and the most recently used ones, and leftovers of
+    /// killed processes.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
         let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
@@ -246,7 +247,8 @@ impl Programs {
             if let Ok(used) = program.and_then(|data| data.modified()) {
                 others.push((used, dir));
             } else if is_left_over {
-                // Fails unless it is empty: another process may be copying a program into it.
+                // Only an empty directory is removed: another process may be copying a program into
+                // this one.
                 let _ = fs::remove_dir(&dir);
             }
         }
@@ -295,12 +297,12 @@ fn marker(name: &str, kind: &str) -> Option<String> {
     files::check_name(name).ok().map(|()| format!("{name}.{kind}"))
 }
 
-/// Ignores an existing marker: another process may have kept the same program.
+/// Ignores the error for an existing marker: another process may have kept the same program.
 fn ignore_existing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
-/// Creates `dir` with access for this user only, or restricts the access.
+/// Creates `dir` with access for this user only; if it exists, restricts the access to it.
 fn make_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     match private(dir) {
@@ -404,7 +406,8 @@ mod tests {
             [mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)],
             [0o500, 0o700, 0o700]
         );
-        // Its name now refers to another file; the opened file is still the verified one.
+        // Another file now has the name of the program, but the opened file is still the verified
+        // one.
         fs::remove_file(kept.path()).unwrap();
         fs::write(kept.path(), "another").unwrap();
         assert_eq!(fs::read(kept.executable()).unwrap(), fs::read(&original).unwrap());
@@ -455,8 +458,8 @@ mod tests {
         let (original, mine) = program(dir.path(), "program");
         keep(&programs, &original, &mine).unwrap();
         let hash = mine.program.clone().unwrap();
-        // The hash of a program kept here for another run, a path, and a hash of an earlier
-        // version.
+        // Programs that must not be found: one kept for another run, one named by a path, and one
+        // with a hash of an earlier version.
         let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
         assert!(matches!(programs.find(&other), Err(ProgramUnavailable::Never)));
         for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
@@ -515,7 +518,8 @@ mod tests {
         for at in 0..=KEPT {
             let (original, run) = program(dir.path(), &format!("program {at}"));
             keep(&programs, &original, &run).unwrap();
-            // The first was used a second ago, each other one a second earlier than the one before.
+            // The first program was used one second ago, and each further one a second before the
+            // previous one.
             let used = SystemTime::now() - std::time::Duration::from_secs(at as u64 + 1);
             programs.find(&run).unwrap().file.set_modified(used).unwrap();
             kept.push(run);
@@ -576,7 +580,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("abc");
         fs::write(&path, "abc").unwrap();
-        // The published value.
+        // Published test value of SHA-256.
         assert_eq!(
             hash(&path).unwrap(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -11,7 +11,7 @@ use crate::error::{ReadError, StoreError};
 use crate::files;
 use crate::store::{RunSummary, Store};
 
-/// Which runs may be deleted.
+/// Rule for the runs that may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneRule {
     /// Delete only runs that began before this time.
@@ -25,7 +25,7 @@ pub struct PruneRule {
 pub struct PrunePlan {
     /// Runs to delete, oldest first.
     pub deleted: Vec<RunSummary>,
-    /// Runs that are old enough but are kept because a baseline was made from them.
+    /// Runs that the rule would delete, but that are kept because a baseline was made from them.
     pub of_baselines: Vec<RunId>,
     /// Number of runs kept for other reasons.
     pub kept: usize,
@@ -36,7 +36,7 @@ impl Baselines {
     /// one.
     ///
     /// # Errors
-    /// If a baseline cannot be read, because the runs it was made from are unknown then.
+    /// If a baseline cannot be read, because then the runs that it was made from are unknown.
     pub fn run_ids(&self) -> Result<HashSet<RunId>, ReadError> {
         self.check_readable()?;
         let mut ids = HashSet::new();
@@ -54,8 +54,8 @@ impl Baselines {
 }
 
 impl Store {
-    /// Returns the runs that `rule` deletes. Runs in `of_baselines` and the latest run, by time and
-    /// by sequence, are kept.
+    /// Returns the runs that `rule` deletes. Runs in `of_baselines` and the latest runs, by start
+    /// time and by sequence number, are kept.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -64,7 +64,7 @@ impl Store {
         rule: PruneRule,
         of_baselines: &HashSet<RunId>,
     ) -> Result<PrunePlan, StoreError> {
-        // If the clock was set back, the run just made has an old start time.
+        // The run measured last is kept as well: if the clock was set back, its start time is old.
         let latest = [self.latest_id()?, self.last_in_sequence()?];
         let runs = self.runs()?;
         // Imported runs are counted separately, so that they do not displace runs measured here.
@@ -100,7 +100,8 @@ impl Store {
         runs: &[RunSummary],
         mut report: impl FnMut(&RunSummary),
     ) -> Result<(), StoreError> {
-        // In a working tree the directory may be a link from another user.
+        // In a working tree, the directory may be a link that another user created; this call
+        // refuses links.
         files::create_dir(&self.results_dir().join(files::RUNS))?;
         // Blocks reserving ids, recovery and repair during the deletion.
         let guard =

@@ -8,9 +8,10 @@ use crate::store::LATEST_FIRST;
 /// A question about the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryQuestion {
-    /// Cases called Regressed by stored comparisons since a time, each case of a run once.
+    /// Cases that stored comparisons since a time called Regressed; each case of a run is listed
+    /// once.
     Regressed {
-        /// Earliest comparison that counts.
+        /// Time of the earliest comparison to include.
         since: Timestamp,
     },
     /// The slowest cases of the latest run.
@@ -18,12 +19,12 @@ pub enum HistoryQuestion {
         /// Number of cases.
         limit: u32,
     },
-    /// Known cases that no run has measured since a time.
+    /// Known cases that no run since a time has measured.
     Unmeasured {
-        /// Earliest measurement that counts.
+        /// Time of the earliest measurement to include.
         since: Timestamp,
     },
-    /// Means of each metric in the runs of two commits.
+    /// Means of each metric in the runs of two commits, for comparison.
     Between {
         /// Hash prefix of the first commit.
         before: String,
@@ -51,8 +52,8 @@ fn quote(text: &str) -> String {
 
 fn regressed_sql(since: i64) -> String {
     let time = moment_of("timestamp");
-    // A run may be compared many times. The latest comparison with each baseline counts; of those
-    // with the verdict Regressed, the latest is shown.
+    // A run may be compared several times. Of its comparisons with the same baseline, only the
+    // latest counts; of the remaining ones that found a regression, the latest is shown.
     format!(
         "SELECT {time} AS time, benchmark_id, metric, judged ->> 'baseline_value' AS before, judged ->> 'current_value' AS after,
        judged ->> 'unit' AS unit, round(judged ->> 'difference_percent', 1) AS difference_percent, comparison_id
@@ -88,7 +89,7 @@ GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
 
 fn unmeasured_sql(since: i64) -> String {
     let measured = moment_of("measured");
-    // One index lookup per variant, however many results it has.
+    // One index lookup per variant, independent of the number of its results.
     let last = "(SELECT max(x.started) FROM results x WHERE x.variant = v.id)";
     format!(
         "SELECT benchmark_id, {measured} AS last_measured, last_outcome

@@ -1,4 +1,4 @@
-//! SQL queries: the views, the named questions, and that queries can only read.
+//! Tests of SQL queries: the views, the named questions, and that queries can only read.
 
 use std::time::Duration;
 
@@ -55,14 +55,14 @@ fn only_what_reads_is_answered() {
     ));
     let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
     assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
-    // One value that is too long, and several that are too long together.
+    // A single value that is too long, and several values that are too long together.
     let long = "SELECT zeroblob(300000000)";
     assert!(matches!(store.select(long, LIMIT), Err(SqlError::TooLong)));
     let wide = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 40)
                 SELECT CAST(zeroblob(8000000) AS TEXT) FROM n";
     assert!(matches!(store.select(wide, LIMIT), Err(SqlError::TooLong)));
     assert_eq!(store.runs().unwrap().len(), 2);
-    // The same applies without a database file.
+    // The same restrictions apply without a database file.
     let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
     assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
     assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
@@ -144,7 +144,7 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     let joined =
         "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
     assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
-    // Models that disagree count as no model, and unknown values are null.
+    // If the models of a case differ in a property, the property is null, like an unknown value.
     let other = BenchmarkResult {
         results: vec![Fields::new().with("time_ms", 3.0).with("parameter_count", 7)],
         ..measured_case("other", 3.0)

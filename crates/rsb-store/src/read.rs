@@ -1,8 +1,9 @@
 //! Reading documents that may have been cut off, edited, or written by a later program.
 //!
 //! A document that cannot be trusted as a whole is refused. A single case that cannot be read
-//! becomes a failed case, so that only its own verdict is lost. Cases are therefore parsed one by
-//! one from their own text: building a tree of the whole document first would take twice as long.
+//! becomes a failed case, so that the other cases keep their verdicts. Cases are therefore parsed
+//! one by one from their own text; parsing the whole document into a tree first would take twice as
+//! long.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -24,7 +25,7 @@ use crate::input;
 use crate::seal::{self, Seal};
 use crate::{files, page};
 
-/// Value of `what` in the reason of a case whose record could not be read.
+/// Value of the field `what` in the reason of a case whose record could not be read.
 pub const UNREADABLE: &str = "unreadable";
 
 /// Reads the run in `path`.
@@ -90,7 +91,7 @@ pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadErro
     format::check(document).map_err(|source| ReadError::Format { path: path.to_owned(), source })
 }
 
-/// A run or a baseline whose long list is not parsed yet.
+/// A run or a baseline whose list of cases or runs is not parsed yet.
 #[derive(Deserialize)]
 pub(crate) struct Document<'a> {
     #[serde(borrow)]
@@ -104,8 +105,7 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Parses the document in `bytes`, which must have a format that this program reads; `path` is
-    /// for errors.
+    /// Parses the document in `bytes`, which must have a supported format; `path` is for errors.
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
         let text = json::text(bytes).map_err(|error| syntax(path, bytes, &error))?;
         let mut document: Self = match serde_json::from_str(text) {
@@ -113,7 +113,7 @@ impl<'a> Document<'a> {
                 json::check(text).map_err(|error| syntax(path, bytes, &error))?;
                 document
             }
-            // Valid JSON, but not an object, or without such lists.
+            // Valid JSON, but not an object with the expected lists.
             Err(error) if error.is_data() => {
                 let fields = json::parse(text).map_err(|error| syntax(path, bytes, &error))?;
                 if !fields.is_object() {
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Checks that a run or baseline is as it was written.
+    /// Checks that a run or baseline was not changed after it was written.
     pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
         let problem = match self.seal {
             Some(Seal::Broken) => "was changed after it was written: its checksum does not match",
@@ -146,7 +146,7 @@ impl<'a> Document<'a> {
                 "has no checksum, although every file of its format has one: it was changed after \
                  it was written"
             }
-            // A part of a document.
+            // The checksum matches, or this is only a part of a document.
             _ => return Ok(()),
         };
         Err(ReadError::Changed { path: path.to_owned(), problem })
@@ -180,7 +180,7 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     }
     let run: Run =
         serde::Deserialize::deserialize(&fields).map_err(|error| shape(path, "a run", &error))?;
-    // The id becomes a file name, so an id that could lead elsewhere is refused.
+    // The id becomes a file name, so an id that contains a path is refused.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
         expected: "a run",
@@ -189,11 +189,11 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     Ok(run)
 }
 
-/// Minimum number of cases per thread: fewer are parsed faster than a thread starts.
+/// Minimum number of cases per thread: parsing fewer takes less time than starting a thread.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// Parses `cases`, in order. Many are parsed on all CPUs, because for 10,000 cases parsing is
-/// nearly all of the time that comparing two runs takes.
+/// Parses `cases`, in order. Many cases are parsed on all CPUs, because parsing takes nearly all of
+/// the time for comparing two runs of 10,000 cases.
 fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
@@ -213,13 +213,13 @@ fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> 
     })
 }
 
-/// Parses `cases`, of which the first has the position `index`.
+/// Parses `cases`, the first of which has the position `index`.
 fn results_from(index: usize, cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let each = (index..).zip(cases);
     each.map(|(index, case)| result_of(case, index, fallback)).collect()
 }
 
-/// Marks cases with a repeated id as failed, since it is unclear which of them is meant.
+/// Marks cases with a repeated id as failed, since it is unclear which of them is correct.
 pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
     let mut counts: HashMap<CaseId, usize> = HashMap::new();
     for result in results.iter() {
@@ -239,7 +239,7 @@ pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
     }
 }
 
-/// Parses a result; if that fails, returns a failed case with the reason.
+/// Parses a result; returns a failed case with the reason if that is not possible.
 fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkResult {
     serde_json::from_str(text.get()).unwrap_or_else(|error| {
         let document = json::parse(text.get()).unwrap_or_default();
@@ -247,7 +247,7 @@ fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkRes
     })
 }
 
-/// Converts `document` to a result; if that fails, returns a failed case with the reason.
+/// Converts `document` to a result; returns a failed case with the reason if that is not possible.
 pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -> BenchmarkResult {
     match serde::Deserialize::deserialize(document) {
         Ok(result) => result,
@@ -299,8 +299,8 @@ pub(crate) fn syntax(path: &Path, bytes: &[u8], error: &serde_json::Error) -> Re
     }
 }
 
-/// Returns whether nothing follows the error. A number that ends after its `e` is a syntax error to
-/// the parser although the text may be cut off.
+/// Returns whether the error is at the end of the text, so that the text may be cut off. For a
+/// number that ends after its `e`, the parser reports a syntax error.
 fn is_at_the_end(bytes: &[u8], error: &serde_json::Error) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     lines.nth(error.line().saturating_sub(1)).is_some_and(|line| error.column() >= line.len())

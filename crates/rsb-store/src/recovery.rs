@@ -1,4 +1,4 @@
-//! Recovery: converting the journals of dead writers to run files.
+//! Recovery: converting journals to run files if their writers have ended.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead as _, BufReader};
@@ -13,11 +13,11 @@ use crate::files::{self, JOURNAL_SUFFIX};
 use crate::journal::{progress_of, write_run};
 use crate::read;
 
-/// Recovers every journal in `results_dir` whose writer is dead, and returns notices of the
+/// Recovers every journal in `results_dir` whose writer has ended, and returns notices of the
 /// results.
 ///
-/// Does nothing while another process recovers, or if the file system has no locks to distinguish
-/// dead writers from live ones.
+/// Does nothing while another process is recovering, or if the file system has no locks to detect
+/// whether a writer is alive.
 pub(crate) fn recover(results_dir: &Path) -> Vec<StoreNotice> {
     let journals = files::journals_in(results_dir);
     if journals.is_empty() {
@@ -42,7 +42,7 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
             ));
         }
     }
-    // The writer may have finished between listing and locking.
+    // The writer may have finished after the journals were listed and before this one was locked.
     let bytes = fs::read(path).ok()?;
     let run_file = run_file_of(path)?;
     if run_file.exists() {
@@ -76,17 +76,17 @@ pub struct JournalProgress {
     pub run: Run,
     /// Number of planned cases, if known.
     pub planned: Option<usize>,
-    /// Replicates taken; `None` before the first result of a replicate.
+    /// Progress of the replicates; `None` before the first result of a replicate.
     pub progress: Option<ReplicateProgress>,
 }
 
-/// Returns the runs of live writers, with the results measured until now.
+/// Returns the runs that are being measured, with the results measured until now.
 pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
     live_journals(results_dir).iter().filter_map(|path| read_journal(path)).collect()
 }
 
-/// Reads the journal of a live writer, also one on another machine; `None` if it has no complete
-/// first line. A line without a line break is still being written and is ignored.
+/// Reads the journal of a live writer, which may run on another machine. Returns `None` if there is
+/// no complete first line. An incomplete last line is still being written and is ignored.
 pub fn read_journal(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
     let mut lines =
@@ -104,12 +104,12 @@ pub fn read_journal(journal: &Path) -> Option<JournalProgress> {
     })
 }
 
-/// Returns the runs of live writers, without results.
+/// Returns the runs that are being measured, without results.
 pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
     live_journals(results_dir).iter().filter_map(|path| begun(path)).collect()
 }
 
-/// Returns the journals of live writers.
+/// Returns the journals of writers that are still alive.
 fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
     let mut journals = files::journals_in(results_dir);
     journals.retain(|path| {
@@ -119,7 +119,7 @@ fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
     journals
 }
 
-/// Returns the highest sequence number in any journal, of live and dead writers.
+/// Returns the highest sequence number in any journal, whether or not its writer is alive.
 pub(crate) fn highest_sequence(results_dir: &Path) -> Option<u64> {
     let journals = files::journals_in(results_dir);
     journals.iter().filter_map(|path| begun(path)?.sequence).max()
@@ -135,8 +135,8 @@ fn journal_kept_notice(path: &Path, problem: String) -> StoreNotice {
     StoreNotice::JournalKept { path: path.to_owned(), problem }
 }
 
-/// Removes a journal. If that fails, the next opening finds it next to its run file and tries
-/// again.
+/// Removes a journal. If that fails, the next opening of the store finds the journal next to its
+/// run file and tries again.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }

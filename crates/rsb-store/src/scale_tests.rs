@@ -1,5 +1,5 @@
-//! Tests that a history of millions of values stays fast: which indexes are used, and how time
-//! grows. Absolute times are not tested.
+//! Tests that a history of millions of values stays fast: queries use indexes, and the time grows
+//! slowly with the size. Absolute times are not tested.
 
 use std::collections::HashSet;
 use std::fs;
@@ -63,7 +63,8 @@ fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
         HistoryQuestion::Unmeasured { since: moment(0) },
     ] {
         let plan = plan(&store, &question.sql());
-        // Of the tables that grow with the history, only runs may be scanned.
+        // Of the tables that grow with the history, only the small ones for runs and comparisons
+        // may be scanned.
         let scanned = plan
             .lines()
             .filter_map(|line| line.strip_prefix("SCAN "))
@@ -96,7 +97,7 @@ fn a_question_about_one_series_costs_no_more_where_there_are_eight_times_as_many
         runs: Some(10),
         ..SeriesFilter::default()
     };
-    // SQLite's virtual machine steps are not affected by other programs.
+    // Measured in steps of SQLite's virtual machine, which other programs do not affect.
     let [few, many] = [4, 32].map(|cases| {
         let (dir, store) = with_runs(12, cases);
         assert_eq!(store.series(&asked).unwrap()[0].points.len(), 10);
@@ -125,7 +126,8 @@ fn the_time_of_indexing_grows_with_the_number_of_values() {
         });
         least.fold(f64::INFINITY, f64::min)
     });
-    // If every value were compared with each other, four times as many would take 16 times as long.
+    // If every value were compared with every other, four times as many would take 16 times as
+    // long.
     assert!(many < 10.0 * few, "{few} s and {many} s");
 }
 
@@ -133,7 +135,7 @@ fn the_time_of_indexing_grows_with_the_number_of_values() {
 fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();
-    // The 10 % quantiles are 11, 21 and 61 ms.
+    // The 10 % quantiles of the three processes are 11, 21 and 61 ms.
     let case = BenchmarkResult {
         samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)],
         ..measured_case("a", 1.0)
@@ -200,7 +202,7 @@ fn readers_read_while_a_writer_writes() {
     assert_eq!(store.series(&SeriesFilter::default()).unwrap().len(), 4);
     assert_eq!(store.select("SELECT count(*) FROM points", LIMIT).unwrap().rows, [[json!(8)]]);
     drop(transaction);
-    // A writer does not wait for an active reader, either.
+    // A writer does not wait for an active reader either.
     let mut statement = writer.prepare("SELECT value FROM points").unwrap();
     let mut rows = statement.query([]).unwrap();
     assert!(rows.next().unwrap().is_some());
@@ -225,7 +227,7 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
             ..run("lonely", 0)
         },
     );
-    // Measured last, by a clock that went back.
+    // The run that was measured last has an old start time, because the clock was set back.
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("last", -5 * DAY) });
     let baselines = Baselines::new(&dir.path().join("baselines"));
     let of = store.run("run-002").unwrap();
@@ -337,7 +339,8 @@ fn damage_and_disagreement_are_found_and_repaired() {
 fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
     let (dir, store) = with_runs(3, 2);
     drop(store);
-    // As in such a directory, SQLite cannot create the file next to a database in WAL mode.
+    // SQLite cannot create the file that it needs next to a database in WAL mode, as in a read-only
+    // directory.
     std::os::unix::fs::symlink("/nowhere/shm", dir.path().join("benchmarks.db-shm")).unwrap();
     let found = check::check(dir.path()).unwrap();
     assert_eq!(
@@ -405,7 +408,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     ];
     let again = merge_all(&store, &from.path().join("runs"));
     assert_eq!(again, expected, "merging again must add nothing");
-    // The same run with another id.
+    // The same run under another id.
     let copy =
         Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
     let other = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ const DIGITS: usize = 64;
 pub(crate) enum Seal {
     /// The text has no checksum.
     Missing,
-    /// The text is as it was written.
+    /// The checksum matches: the text is as it was written.
     Whole,
     /// The text does not match its checksum.
     Broken,
@@ -40,8 +40,8 @@ pub fn sealed_text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("{begin}{separator}{BEFORE}{}{AFTER}{space}{rest}", hash(text.as_bytes())))
 }
 
-/// Checks `bytes` against the checksum in them. Carriage returns are ignored, because line endings
-/// may have been converted.
+/// Checks `bytes` against the checksum they contain. Carriage returns are ignored, because line
+/// endings may have been converted.
 pub(crate) fn check(bytes: &[u8]) -> Seal {
     let text: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
     let start = text.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count() + 1;
@@ -51,8 +51,8 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
     let line = text.get(start..end).filter(is_seal).filter(|_| text.first() == Some(&b'{'));
     let Some(line) = line else { return Seal::Missing };
     let checksum = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
-    // If the checksum is on its own line, the preceding line break is removed with it; otherwise
-    // the following space is.
+    // If the checksum is on a line of its own, the line break before it is removed with it;
+    // otherwise the space after it.
     let to = if start > 1 { end } else { end + 1 };
     if to > end && text.get(end) != Some(&b' ') {
         return Seal::Broken;

@@ -30,10 +30,10 @@ pub const MOST_ROWS: usize = 1_000_000;
 /// Maximum size of the values in an answer, in bytes.
 pub const MOST_BYTES: usize = 256 << 20;
 
-/// Number of SQLite steps between two checks of the clock.
+/// Number of steps of SQLite's virtual machine between two checks of the time limit.
 const STEPS: i32 = 10_000;
 
-/// Why a query has no answer.
+/// Reason why a query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// SQLite cannot parse the query.
@@ -81,7 +81,7 @@ pub enum SqlError {
 }
 
 impl Store {
-    /// Runs `sql`, a single reading statement, against the index, within the time `limit`.
+    /// Runs `sql`, a single statement that only reads, against the index, within the time `limit`.
     ///
     /// # Errors
     /// If the statement is invalid, would change something, takes longer, or returns more than
@@ -109,7 +109,7 @@ fn answer_guarded(
     sql: &str,
     limit: Duration,
 ) -> Result<SqlAnswer, SqlError> {
-    // A limit beyond the range of the clock means no limit.
+    // A time limit that is too large for the clock means no limit.
     let until = Instant::now().checked_add(limit);
     let guarded = connection.authorizer(Some(authorize)).and_then(|()| {
         connection.progress_handler(
@@ -124,13 +124,14 @@ fn answer_guarded(
     let answered = match guarded {
         Ok(usual) => {
             let answered = answer(connection, sql);
-            // Restores the previous limit; this cannot fail.
+            // Restores the previous length limit; this cannot fail.
             let _ = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, usual);
             answered
         }
         Err(error) => Err(error.into()),
     };
-    // Restore the connection for later use. Removing a hook fails only in a build without hooks.
+    // Removes the hooks, so that the connection can be used again. This fails only in a build
+    // without hooks.
     let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
     let _ = connection.progress_handler(0, None::<fn() -> bool>);
     answered.map_err(|why| match why {
@@ -180,7 +181,7 @@ fn answer(connection: &Connection, sql: &str) -> Result<SqlAnswer, Unanswered> {
     rows(&mut statement)?.ok_or(Unanswered::Other(SqlError::TooLong))
 }
 
-/// Returns all rows, or `None` if there are too many.
+/// Returns all rows, or `None` if they exceed the limits.
 fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query([])?;
@@ -204,7 +205,7 @@ pub(crate) struct AnswerSize {
 }
 
 impl AnswerSize {
-    /// Counts a row and returns whether the answer still has room for it.
+    /// Counts a row and returns whether the answer is still within the limits.
     pub(crate) fn has_room_for(&mut self, cells: &[Value]) -> bool {
         self.rows += 1;
         let bytes = cells.iter().map(|cell| cell.as_str().map_or(size_of::<f64>(), str::len));
@@ -234,7 +235,7 @@ fn problem(connection: &Connection, error: rusqlite::Error, limit: Duration) -> 
             SqlError::Refused { problem: "these are several statements".to_owned() }
         }
         _ => match &error {
-            // The same refusal, reported for a function.
+            // The message for a function that is not allowed.
             rusqlite::Error::SqlInputError { msg, .. } if msg.starts_with("not authorized") => {
                 SqlError::Refused { problem: "this statement does more".to_owned() }
             }
@@ -254,7 +255,7 @@ fn invalid(connection: &Connection, problem: String) -> SqlError {
     }
 }
 
-/// Returns each view and table with its columns. Views come first, because they are made for
+/// Returns each view and table with its columns. Views come first, because they are intended for
 /// queries.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'

@@ -1,9 +1,9 @@
 //! A store shared by many machines, in PostgreSQL.
 //!
-//! The run files of each machine stay authoritative for that machine and serve as its spool. A run
-//! is sent when the database can be reached, whole and in one transaction; a run that is already
-//! there is not sent again. Runs from other machines are fetched as a directory of run files and
-//! merged. For SQL queries, the metrics are stored next to the documents, ordered by time.
+//! The run files of each machine stay authoritative for that machine and serve as its send queue.
+//! When the database can be reached, each run is sent in one transaction, unless the database
+//! already has it. Runs from other machines are fetched as a directory of run files and merged. For
+//! SQL queries, the metrics are stored next to the documents, ordered by time.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -44,21 +44,21 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE INDEX rsb_metrics_by_time ON rsb_metrics (series, started) INCLUDE (value);
     CREATE INDEX rsb_metrics_by_run ON rsb_metrics (run);"];
 
-/// Key of the advisory lock held while tables are migrated: an arbitrary number.
+/// Key of the advisory lock that is held while tables are migrated; an arbitrary number.
 const LOCK: i64 = 0x7273_625f_7374_6f72;
 
-/// Connection timeout if the address sets none.
+/// Connection timeout if the address does not contain one.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Time limit for one request, such as sending a run. The timeouts of the connection do not end the
-/// wait for a server that accepts it and then stays silent.
+/// Time limit for one request, such as sending a run. The connection timeout does not cover a
+/// server that accepts the connection and then never answers.
 const ANSWER: Duration = Duration::from_mins(2);
 
-/// Maximum number of runs sent under one name. The second machine with a run of that name gets `-2`
-/// appended.
+/// Maximum number of different runs with the same name. The second machine that sends a run of this
+/// name gets `-2` appended.
 const NAMESAKES: u32 = 10_000;
 
-/// Number of names of one run that are searched among the local runs.
+/// Number of names under which a run is searched among the local runs.
 const NAMED_HERE: usize = 100;
 
 /// Error from the shared store.
@@ -85,7 +85,7 @@ pub enum SharedStoreError {
         /// Error message.
         problem: String,
     },
-    /// The tables were made by a later program.
+    /// The tables were created by a later program.
     #[error(
         "{shown} has tables of version {found}, newer than {known}, the newest that this program \
          reads; update rusty-stack-bench"
@@ -116,15 +116,15 @@ pub enum SharedStoreError {
 pub enum SendOutcome {
     /// The run was added.
     Added,
-    /// The run was there with other contents, which were replaced.
+    /// The database already had the run with other contents, which were replaced.
     Replaced,
-    /// The run was already there.
+    /// The database already had the run.
     Known,
 }
 
 /// A connection to the shared store.
 pub struct SharedStore {
-    /// `None` after a request without an answer.
+    /// `None` after a request that was not answered in time.
     client: Option<Client>,
     shown: String,
     /// Time limit for one request.
@@ -158,7 +158,7 @@ impl SharedStore {
         let timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT);
         config.connect_timeout(timeout);
         config.application_name("rusty-stack-bench");
-        // A name may stand for two addresses, which are tried one after the other.
+        // A host name may have two addresses, which are tried one after the other.
         let attempts = 2 * u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX / 2).max(1);
         let patience = timeout.saturating_mul(attempts);
         let connected = within(patience, move || open(&config))
@@ -170,11 +170,11 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Runs `request` in a thread of its own, and returns its result.
+    /// Runs `request` in a separate thread, and returns its result.
     ///
     /// # Errors
-    /// If it takes longer than the limit. The thread keeps the connection then and waits on, because
-    /// nothing can interrupt it.
+    /// If it takes longer than the limit. In this case the thread keeps the connection and
+    /// continues to wait, because nothing can interrupt it.
     fn ask<T: Send + 'static>(
         &mut self,
         request: impl FnOnce(&mut Client) -> T + Send + 'static,
@@ -216,20 +216,21 @@ impl SharedStore {
         SharedStoreError::Broken { shown: self.shown.clone(), problem: words(error) }
     }
 
-    /// Sends `run` in one transaction. A run that was sent before is replaced if this one has more
+    /// Sends `run` in one transaction. A run that was sent before is replaced if `run` has more
     /// samples.
     ///
     /// # Errors
-    /// If the connection breaks or the server does not answer in time; nothing of the run is sent
-    /// then.
+    /// If the connection breaks or the server does not answer in time. In this case no part of the
+    /// run was sent.
     pub fn send(&mut self, run: &Run) -> Result<SendOutcome, SharedStoreError> {
-        // The thread that waits for the server may outlive this call.
+        // Cloned, because the thread that waits for the server may outlive this call.
         let (run, shown) = (run.clone(), self.shown.clone());
         self.ask(move |client| send(client, &shown, &run))?
     }
 
-    /// Sends every run of `store` that is missing or whose file changed since, and reports each run
-    /// that is sent or refused to the callback. A refused run does not stop the others.
+    /// Sends every run of `store` that the database lacks or whose file has changed since it was
+    /// sent. Calls `report` with each run that is sent or refused; a refused run does not stop the
+    /// others.
     ///
     /// # Errors
     /// If the connection breaks, or a run cannot be read.
@@ -244,8 +245,8 @@ impl SharedStore {
             let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
             let received =
                 known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
-            // Clocks differ: a file that changed less than a day before the run was received is
-            // compared in full.
+            // Clocks of different machines differ, so a run is skipped only if its file changed at
+            // least a day before the database received it; any other is compared in full.
             let is_older = received.is_some_and(|received| {
                 changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received)
             });
@@ -266,8 +267,8 @@ impl SharedStore {
         self.client.as_ref().is_none_or(Client::is_closed)
     }
 
-    /// Lists the stored runs by name, start time in microseconds, and machine. A run has an entry
-    /// for each of its names. The value is the time of reception, in seconds since 1970.
+    /// Returns when each stored run was received, in seconds since 1970, by name, start time in
+    /// microseconds, and machine. A run with two names has two entries.
     fn list_runs(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
         let sql = "SELECT own_id, run_id, started_us, machine, extract(epoch FROM \
                    received)::double precision FROM rsb_runs";
@@ -283,7 +284,7 @@ impl SharedStore {
     }
 
     /// Writes the runs that `store` does not have into `dir`, one file each, for [`Store::merge`].
-    /// Returns their number.
+    /// Returns the number of files.
     ///
     /// # Errors
     /// If the connection breaks, or a file cannot be written.
@@ -314,7 +315,7 @@ impl SharedStore {
             files::check_name(&run_id)?;
             let path = dir.join(format!("{run_id}.json"));
             files::write_atomically(&path, &document)?;
-            // An unreadable document is reported by the merge.
+            // If the document is unreadable, the merge reports it.
             if let Ok(run) = read::read_run(&path)
                 && run.run_id.0 != run_id
             {
@@ -327,8 +328,8 @@ impl SharedStore {
     }
 }
 
-/// Runs `work` in a thread of its own and returns its result; `None` if it takes longer than
-/// `limit`. The thread is not stopped.
+/// Runs `work` in a separate thread and returns its result; `None` if it takes longer than `limit`.
+/// The thread is not stopped.
 fn within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -342,7 +343,7 @@ fn no_answer(limit: Duration) -> String {
     format!("no answer within {} s", limit.as_secs_f64())
 }
 
-/// Connects with `config`, and returns the problem if that fails.
+/// Connects with `config`. The error is a description of the problem.
 fn open(config: &Config) -> Result<Client, String> {
     let connected = if config.get_ssl_mode() == SslMode::Disable {
         config.connect(NoTls)
@@ -365,8 +366,7 @@ fn open(config: &Config) -> Result<Client, String> {
     connected.map_err(|error| words(&error))
 }
 
-/// Migrates the tables and returns their version before. A lock ensures that one program at a time
-/// does so.
+/// Migrates the tables and returns their previous version. A lock prevents concurrent migrations.
 fn migrate(client: &mut Client) -> Result<i32, postgres::Error> {
     let mut transaction = client.transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
@@ -393,7 +393,7 @@ fn send(client: &mut Client, shown: &str, run: &Run) -> Result<SendOutcome, Shar
     let mut transaction = client.transaction().map_err(broken)?;
     if let Some(known) = find(&mut transaction, key).map_err(broken)? {
         let text = document(run, &known.run_id)?;
-        // A copy kept elsewhere may be from before the run was measured further.
+        // This copy may be older than the stored one, which then has more samples and is kept.
         if text == known.document || samples(run) <= samples_of(&known.document) {
             return Ok(SendOutcome::Known);
         }
@@ -416,7 +416,7 @@ fn send(client: &mut Client, shown: &str, run: &Run) -> Result<SendOutcome, Shar
                     .map(|()| SendOutcome::Added)
                     .map_err(broken);
             }
-            // Either another run has the name, or another process of this machine just sent
+            // Either another run has this name, or another process of this machine has just sent
             // this run.
             None if find(&mut transaction, key).map_err(broken)?.is_some() => {
                 return Ok(SendOutcome::Known);
@@ -430,7 +430,7 @@ fn send(client: &mut Client, shown: &str, run: &Run) -> Result<SendOutcome, Shar
     })
 }
 
-/// Formats a PostgreSQL error with its causes.
+/// Formats a PostgreSQL error together with its causes.
 fn words(error: &postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -455,7 +455,7 @@ fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
     Ok(text)
 }
 
-/// Returns the id under which a run was measured.
+/// Returns the original id of a run, from the machine that measured it.
 fn own_id(run: &Run) -> &RunId {
     run.origin_id.as_ref().unwrap_or(&run.run_id)
 }
@@ -470,7 +470,7 @@ fn samples(run: &Run) -> usize {
     run.benchmarks.iter().flat_map(|case| &case.samples).map(|samples| samples.times_ns.len()).sum()
 }
 
-/// Returns the number of samples in a document; 0 if it is not a run that this program reads.
+/// Returns the number of samples in a document; 0 if this program cannot read it as a run.
 fn samples_of(document: &str) -> usize {
     serde_json::from_str(document).map_or(0, |run: Run| samples(&run))
 }
@@ -488,7 +488,8 @@ fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>
     Ok(row.map(|row| Known { number: row.get(0), run_id: row.get(1), document: row.get(2) }))
 }
 
-/// Inserts a run and returns its number; `None` if its name or the run itself is already there.
+/// Inserts a run and returns its number; `None` if the run or another one of this name already
+/// exists.
 fn insert(
     transaction: &mut Transaction<'_>,
     run: &Run,
@@ -506,7 +507,7 @@ fn insert(
     Ok(row.map(|row| row.get(0)))
 }
 
-/// Identity of a run: its own id, its start time and the machine.
+/// Identity of a run: its original id, its start time and the machine.
 #[derive(Clone, Copy)]
 struct Key<'a> {
     own_id: &'a str,
@@ -548,7 +549,7 @@ impl<'a> MetricRows<'a> {
     ) -> Result<(), postgres::Error> {
         let series: [&(dyn ToSql + Sync); 5] =
             [&machine, &self.ids, &self.metrics, &self.units, &self.better];
-        // A fixed order keeps two writers from deadlocking.
+        // All writers use the same order, which prevents deadlocks.
         transaction.execute(
             "INSERT INTO rsb_series (machine, id, metric, unit, better)
              SELECT DISTINCT $1, id, metric, unit, better
@@ -586,7 +587,7 @@ mod tests {
             let (mut stream, _) = listener.accept().unwrap();
             let length = stream.read(&mut [0; 1024]).unwrap();
             assert!(length > 0, "the client must begin");
-            // Logged in, and ready for a query.
+            // Server messages: authenticated, and ready for a query.
             stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").unwrap();
             stream
         });
@@ -598,7 +599,7 @@ mod tests {
             "{error}"
         );
         assert!(!error.contains("secret"), "{error}");
-        // The connection was open until here.
+        // The server keeps the connection open until here.
         drop(server.join().unwrap());
     }
 }

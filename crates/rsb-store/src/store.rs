@@ -45,13 +45,13 @@ pub struct RunSummary {
     pub commit: Option<String>,
     /// Branch of that commit.
     pub branch: Option<String>,
-    /// Directory name of the hardware: [`Fingerprint::slug`].
+    /// Slug of the hardware: [`Fingerprint::slug`].
     pub slug: String,
     /// Number of cases per outcome.
     pub counts: Counts,
     /// Notes for the reader.
     pub notes: Vec<Note>,
-    /// Whether the run was measured by another tool or in another directory.
+    /// Whether the run was imported: measured by another tool or merged from another directory.
     pub imported: bool,
 }
 
@@ -126,7 +126,7 @@ impl Store {
         }
     }
 
-    /// Returns a store over `index` that does not check it against the files of `results_dir`.
+    /// Returns a store over `index`, without comparing the index with the files of `results_dir`.
     pub(crate) fn of_index(results_dir: &Path, index: Index) -> Self {
         Self::with(results_dir, index, Vec::new())
     }
@@ -139,7 +139,8 @@ impl Store {
     /// Returns the directory for the profiles of the cases of a run. It exists only if profiles
     /// were taken.
     pub fn profiles_of(&self, id: &RunId) -> PathBuf {
-        // An id from another source must not lead to another directory.
+        // The id may come from another source, so characters that could form another path are
+        // replaced.
         let name =
             id.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
         self.results_dir.join(files::PROFILES).join(name.collect::<String>())
@@ -172,13 +173,13 @@ impl Store {
         recovery::living(&self.results_dir)
     }
 
-    /// Returns the runs being measured now, with the results measured until now.
+    /// Returns the runs being measured now, with the results available until now.
     pub fn progress(&self) -> Vec<JournalProgress> {
         recovery::progress(&self.results_dir)
     }
 
     /// Starts the journal of `run` and assigns the next sequence number unless the run is imported.
-    /// If its id is taken, the run gets the same id with `-2`, `-3` … appended.
+    /// If its id exists already, `-2`, `-3` … is appended to it.
     ///
     /// # Errors
     /// If the directory cannot be written, or the id is not a valid file name.
@@ -207,8 +208,8 @@ impl Store {
         files::check_name(&run.run_id.0)?;
         let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
         write_run(&path, run)?;
-        // The file is authoritative. An index that fails now catches up when the store is next
-        // opened.
+        // The file is authoritative. If indexing fails now, the file is indexed when the store is
+        // next opened.
         let _ = self.index.borrow_mut().add_run(&path, run);
         Ok(path)
     }
@@ -223,8 +224,8 @@ impl Store {
         let text = document::to_text(comparison)
             .map_err(|error| StoreError::write(&path, error.into()))?;
         files::write_atomically(&path, &text)?;
-        // The file is authoritative. An index that fails now reads it when the store is next
-        // opened.
+        // The file is authoritative. If indexing fails now, the file is indexed when the store is
+        // next opened.
         let _ = self.index.borrow_mut().add_comparison(&path, comparison);
         Ok(path)
     }
@@ -255,7 +256,7 @@ impl Store {
         self.before_latest(0)
     }
 
-    /// Returns the run measured `runs` runs before the latest one; imported runs do not count.
+    /// Returns the run that is `runs` runs older than the latest one; imported runs do not count.
     ///
     /// # Errors
     /// If the index or the run's file cannot be read.
@@ -292,7 +293,8 @@ impl Store {
     /// If the index cannot be read.
     pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
         let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
-        // The index stores microseconds, so by time only, a run may precede itself.
+        // The id is compared as well: the index stores microseconds, so by its rounded time a run
+        // could precede itself.
         let known = self.runs()?.into_iter().filter(|known| {
             slugs.contains(&known.slug)
                 && known.suite == run.suite
@@ -306,8 +308,8 @@ impl Store {
         Ok(runs)
     }
 
-    /// Returns run files that were left out of the index and may belong to later runs than
-    /// `latest`, judged by modification time or file name. Each comes with the reason.
+    /// Returns the run files that were left out of the index and may be newer than `latest`, judged
+    /// by modification time or file name, each with the reason.
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
@@ -327,8 +329,9 @@ impl Store {
         left_out
     }
 
-    /// Returns the directory names under which runs of this hardware are indexed. Earlier versions
-    /// recorded fewer properties of a machine and gave it another name.
+    /// Returns the slugs under which runs of this hardware are indexed. There may be several,
+    /// because earlier versions recorded fewer properties of a machine, which resulted in another
+    /// slug.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -403,7 +406,7 @@ impl Store {
             .transpose()?)
     }
 
-    /// Queries the index if it is in memory; returns `None` if it is a file.
+    /// Queries the index if it is in memory; returns `None` if it is on disk.
     pub(crate) fn without_file<T>(&self, ask: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let mut index = self.index.borrow_mut();
         let has_file = index.connection().path().is_some_and(|path| !path.is_empty());

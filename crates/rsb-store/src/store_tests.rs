@@ -149,7 +149,7 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
         }
     }
     for (text, expected) in [
-        // A complete id has priority.
+        // A complete id takes precedence over a prefix.
         ("20260101T000000Z_abc", "20260101T000000Z_abc"),
         ("202602", "20260202T000000Z_abc"),
     ] {
@@ -216,7 +216,7 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(notices(&dir.read()), Vec::<String>::new());
 }
 
-/// Only the beginning of a file may survive a power loss.
+/// After a power loss, only the beginning of a file may exist.
 #[test]
 fn a_journal_cut_anywhere_gives_every_case_that_was_whole() {
     let dir = Directory::new();
@@ -235,7 +235,7 @@ fn a_journal_cut_anywhere_gives_every_case_that_was_whole() {
         let lines = String::from_utf8_lossy(&whole[..cut]).matches('\n').count();
         let stored: Vec<usize> =
             dir.read().runs().unwrap().iter().map(|run| run.counts.measured).collect();
-        // The first line is the run.
+        // The first line describes the run.
         let expected = if lines > 1 { vec![lines - 1] } else { Vec::new() };
         assert_eq!(stored, expected, "cut after {cut} bytes");
     }
@@ -317,7 +317,7 @@ fn an_index_with_a_thousand_random_bytes_is_repaired() {
         let mut bytes = fs::read(dir.database()).unwrap();
         let mut random = Generator::new(seed);
         for _ in 0..1000 {
-            // The header stays, so that the damage is not obvious.
+            // The header is not damaged, so that the damage is hard to detect.
             let at = 100 + random.below(bytes.len() as u64 - 100) as usize;
             bytes[at] = random.word() as u8;
         }
@@ -451,7 +451,7 @@ fn history_filters_by_case_metric_and_runs() {
     let dir = Directory::with_runs();
     let store = dir.read();
     for (cases, metric, runs, count) in [
-        // Three runs of two cases with two metrics and one without any.
+        // Three runs; in each, two cases with two metrics and one without any.
         (None, None, None, 15),
         (None, None, Some(1), 5),
         // A part of the id.
@@ -483,8 +483,8 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
     let store = dir.write();
     for other in [
         Run { environment: machine(64), ..run("unlike", 1800) },
-        // The same machine with more known properties: its runs belong to the series, and are the
-        // latest.
+        // The same machine with more known properties: its runs belong to the series, and one of
+        // them is the latest.
         Run {
             environment: Environment { memory_gb: Some(64.0), ..machine(2) },
             ..run("known-better", 5400)

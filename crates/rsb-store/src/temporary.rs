@@ -1,4 +1,4 @@
-//! Temporary files: their names, and removing those that killed processes left behind.
+//! Temporary files: their names, and removing files that killed processes left behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Counter that distinguishes temporary files of threads in one process.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Age from which a temporary file is left over from a process that was killed. Its process number
-/// does not show that, because another container may use the directory, too.
+/// Age from which a temporary file counts as left over from a killed process. The process number in
+/// its name is no criterion, because a process of another container may use the directory.
 const LEFT_OVER: Duration = Duration::from_hours(1);
 
-/// Returns a name next to `path` that no other write uses. It includes the time, because process
-/// numbers repeat from container to container.
+/// Returns the path of a new temporary file next to `path`. The name includes the time, because
+/// process numbers may be the same in different containers.
 pub(crate) fn path_beside(path: &Path) -> PathBuf {
     let prefix = temporary_prefix(&path.file_name().unwrap_or_default().to_string_lossy());
     let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -22,7 +22,7 @@ pub(crate) fn path_beside(path: &Path) -> PathBuf {
 }
 
 /// Returns the beginning of the names of temporary files for `name`. A long name is cut, so that
-/// the rest fits into the limit of file systems.
+/// the complete name stays within the limit of file systems.
 fn temporary_prefix(name: &str) -> String {
     format!(".{name:.48}.")
 }
@@ -44,10 +44,11 @@ fn remove_temporaries(dir: &Path, prefix: &str) {
         let name = entry.file_name();
         let is_temporary =
             name.to_str().is_some_and(|name| name.starts_with(prefix) && is_temporary_name(name));
-        // The metadata is that of the entry itself, even if it is a link.
+        // The metadata is that of the entry itself: a link is not followed.
         if is_temporary && entry.metadata().is_ok_and(|data| data.is_file() && is_left_over(&data))
         {
-            // It may be gone already. Nothing depends on its removal.
+            // Another process may have removed the file already, and nothing depends on its
+            // removal.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -63,7 +64,7 @@ fn is_temporary_name(name: &str) -> bool {
         && name.starts_with('.')
 }
 
-/// Returns whether a file or directory is unchanged for long enough to be a leftover.
+/// Returns whether a file or directory has been unchanged for so long that it is a leftover.
 pub(crate) fn is_left_over(data: &fs::Metadata) -> bool {
     let age = data.modified().ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > LEFT_OVER)

@@ -1,4 +1,4 @@
-//! Runs and helpers for tests.
+//! Builders of runs, and helpers for tests.
 
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::record::{ComparisonSummary, EnvironmentSummary, OverallStatus};
@@ -92,7 +92,7 @@ pub(crate) fn comparison(id: &str) -> ComparisonResult {
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// Stores `run` as the program does.
+/// Stores `run` like the program does, with a journal.
 pub(crate) fn keep(store: &Store, run: &Run) {
     store.begin(run).unwrap().finish(run).unwrap();
 }

@@ -1,14 +1,15 @@
 //! External series: any CSV with the columns `timestamp` and `value`, and optionally `id`, `unit`
 //! and `better`.
 //!
-//! The history that github-action-benchmark keeps is read as well.
+//! The history file of github-action-benchmark is read as well.
 //!
-//! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be
-//! UTF-16 with a byte order mark. A value of `nan`, `NA` or nothing is missing. Rows with the same
-//! id, unit and time are samples of one point, which is their median.
+//! Fields may also be separated by semicolons or tabs, in which case numbers may have decimal
+//! commas, and the text may be UTF-16 with a byte order mark. A value of `nan`, `NA` or an empty
+//! cell is missing. Rows with the same id, unit and time are samples of one point, whose value is
+//! their median.
 //!
-//! A file that is only partly understood would give a wrong trend. Every row must therefore be
-//! valid, and the first invalid one is reported with its line.
+//! A partly understood file would give a wrong trend. Every row must therefore be valid, and the
+//! first invalid row is reported with its line number.
 
 mod github_history;
 
@@ -24,7 +25,7 @@ use rsb_model::{Better, Timestamp, Unit};
 use crate::history::{Series, SeriesPoint};
 use crate::input::{self, MOST_OF_OURS};
 
-/// Why a CSV cannot be used.
+/// Error from reading external series.
 #[derive(Debug, thiserror::Error)]
 pub enum TrendInputError {
     /// The system reported an error.
@@ -35,7 +36,7 @@ pub enum TrendInputError {
         /// Error from the system.
         source: std::io::Error,
     },
-    /// There is no usable row after the header.
+    /// The file has no usable row after the header.
     #[error("`{}` has column names but no rows; add a row for each value", path.display())]
     Empty {
         /// The file.
@@ -55,7 +56,7 @@ pub enum TrendInputError {
     },
 }
 
-/// The problem of a line, and its cure.
+/// The problem of a line, and how to fix it.
 type Problem = (String, &'static str);
 
 const CURE_HEADER: &str =
@@ -142,8 +143,8 @@ fn separator(bytes: &[u8]) -> u8 {
     b",;\t".iter().copied().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-/// Keeps one series per benchmark if Google Benchmark wrote aggregates as separate rows: the
-/// benchmark itself, or else its medians under its name.
+/// Keeps one series per benchmark if Google Benchmark wrote aggregates as separate rows: the series
+/// of the benchmark itself or, if there is none, its medians under the benchmark's name.
 fn without_aggregates(series: &mut Vec<Series>) {
     let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
     series.retain_mut(|one| {
@@ -162,7 +163,7 @@ fn without_aggregates(series: &mut Vec<Series>) {
     });
 }
 
-/// Returns the point for samples of one time: their median.
+/// Returns the point for several samples with the same time: their median.
 fn median_point(samples: &[SeriesPoint]) -> Option<SeriesPoint> {
     let mut values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -185,7 +186,7 @@ const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_
 /// Series by id and unit.
 type SeriesByName = BTreeMap<(String, String), Series>;
 
-/// Returns the series `id` with this `unit`, which is new if there was none.
+/// Returns the series `id` with this `unit`, creating it if it does not exist.
 fn entry<'s>(series: &'s mut SeriesByName, id: &str, unit: &str) -> &'s mut Series {
     series.entry((id.to_owned(), unit.to_owned())).or_insert_with(|| Series {
         id: id.to_owned(),
@@ -197,7 +198,7 @@ fn entry<'s>(series: &'s mut SeriesByName, id: &str, unit: &str) -> &'s mut Seri
 }
 
 struct Columns {
-    /// Whether a comma may be a decimal comma, because it is not the separator.
+    /// Whether numbers may have decimal commas, because the comma is not the separator.
     is_decimal_comma: bool,
     timestamp: usize,
     value: usize,
@@ -318,7 +319,7 @@ fn parse_better(text: &str) -> Result<Option<Better>, Problem> {
     }
 }
 
-/// Parses a calendar time; one without an offset is in UTC.
+/// Parses a calendar time; a time without an offset is in UTC.
 fn parse_calendar(text: &str) -> Option<Timestamp> {
     let known: Result<Timestamp, _> = text.parse();
     if let Ok(time) = known {
@@ -494,7 +495,8 @@ mod tests {
         );
     }
 
-    /// Returns the id and the first value of each series. The value of a row is its position.
+    /// Returns the id and the first value of each series in a CSV with one row for each of `ids`,
+    /// whose value is the row's position.
     fn first_points(ids: &[&str]) -> Vec<(String, f64)> {
         let rows: Vec<String> =
             ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();

@@ -1,4 +1,4 @@
-//! Files of other formats are refused with a remedy.
+//! Tests that files of other formats are refused with instructions.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 

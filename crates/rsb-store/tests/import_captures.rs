@@ -1,6 +1,6 @@
-//! Tests of the importers with real outputs of the tools from real machines. The captures are not
-//! in the repository: without them (`RSB_SHARED`, or `../shared` next to it) these tests print that
-//! they were skipped.
+//! Tests of the importers with real outputs of the tools from real machines. The captured outputs
+//! are not in the repository: without them (in `RSB_SHARED`, or `../shared` next to it) these tests
+//! report that they were skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -75,7 +75,7 @@ fn hipblaslt_after_the_number_of_the_solution() {
         return;
     };
     let [gemm] = &run.benchmarks[..] else { panic!("{run:?}") };
-    // This version prints only the type of the result, not those of the factors.
+    // This version prints only the type of the result, not the types of the inputs.
     assert_eq!(gemm.fields().unwrap().text("dtype"), None);
     assert_near(number(gemm, "gflops"), 58_624.5);
     assert_near(number(gemm, "time_us"), 24.54);
@@ -94,7 +94,7 @@ fn nccl_rows_of_an_old_version() {
     assert_near(number(largest, "num_gpus"), 8.0);
     let small = case(&run, "size=4/in-place");
     assert!(small.outcome == Outcome::Measured && number(small, "bandwidth_gb_s").is_nan());
-    // Two rows have the size 0; neither replaces the other.
+    // Two rows have size 0; neither replaces the other.
     assert_near(number(case(&run, "size=0/out-of-place"), "time_us"), 35.20);
     assert_near(number(case(&run, "size=0/out-of-place#2"), "time_us"), 34.18);
 }
@@ -109,7 +109,8 @@ fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
     assert_near(number(matrix, "peak_gflops"), 181_043.2);
     let shares =
         run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
-    // The tool does not pack two f32 values into one vector operation, while the peak assumes it.
+    // The measured f32 rate may be half of the peak: the tool does not pack two f32 values into one
+    // vector operation, as the peak assumes.
     assert!(shares.filter(|share| share.is_finite()).all(|share| (0.4..1.0).contains(&share)));
 }
 

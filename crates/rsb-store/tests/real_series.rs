@@ -1,4 +1,4 @@
-//! Reads a series file that another project's continuous benchmarks wrote.
+//! Tests reading a series file that was written by the continuous benchmarks of another project.
 
 use std::path::Path;
 

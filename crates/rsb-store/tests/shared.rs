@@ -33,7 +33,7 @@ impl Server {
             return None;
         };
         let dir = tempfile::tempdir().unwrap();
-        // The server refuses to run as root; for root the files belong to another user.
+        // The server refuses to run as root, so root runs it as another user, who owns the files.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self { dir, programs, port };
@@ -123,7 +123,7 @@ impl Server {
         } else {
             Command::new(program)
         };
-        // The server inherits open files, so a pipe would never end.
+        // The server inherits open files, so a pipe for the output would never end.
         let out = self.dir.path().join("said");
         let said = fs::File::create(&out).unwrap();
         let status = command
@@ -229,14 +229,14 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     shared.send_all(&here, |id, how| sent.push((id.0.clone(), how.unwrap()))).unwrap();
     assert_eq!(sent.len(), 5);
     assert!(sent.iter().all(|(_, how)| *how == SendOutcome::Added));
-    // Runs that are already there are not read again.
+    // The database already has these runs, so they are not sent again.
     shared.send_all(&here, |id, _| panic!("{id} must not be sent twice")).unwrap();
     assert_eq!(shared.send(&runs[2]).unwrap(), SendOutcome::Known);
     let (_other, there) = store(&[]);
     assert_eq!(take_in(&mut shared, &there), 5);
     assert_eq!(in_order(&there), in_order(&here));
     assert_eq!(take_in(&mut shared, &there), 0);
-    // On the way back, fetched runs are not sent again under another name.
+    // Fetched runs are not sent back under another name.
     shared.send_all(&there, |id, _| panic!("{id} must not be sent back")).unwrap();
     assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 5);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 5 * 3 * 2);
@@ -266,7 +266,8 @@ fn a_run_that_was_measured_further_replaces_itself_and_a_namesake_gets_a_name_of
 fn many_writers_and_many_first_connections_lose_and_double_nothing() {
     let Some(server) = Server::start() else { return };
     let runs: Vec<Run> = (0..12).map(|at| run(&format!("run-{at}"), 1000 + at, 8)).collect();
-    // Every writer creates the tables and sends its own runs as well as the first four.
+    // Every writer creates the tables, and sends its own runs and the first four, which all writers
+    // share.
     thread::scope(|scope| {
         for writer in 0..4 {
             let (server, runs) = (&server, &runs);
@@ -289,7 +290,8 @@ fn many_writers_and_many_first_connections_lose_and_double_nothing() {
 #[test]
 fn runs_of_one_name_go_back_and_forth_without_multiplying() {
     let Some(server) = Server::start() else { return };
-    // Two machines that began a run in the same second on the same commit.
+    // Two runs with the same name, from two machines that began in the same second on the same
+    // commit.
     let (_first, first) = store(&[run("same", 1000, 2)]);
     let (_second, second) = store(&[run("same", 1001, 2)]);
     let mut shared = server.connect();
@@ -407,7 +409,8 @@ fn tables_of_a_later_program_are_refused() {
     assert!(matches!(refused, SharedStoreError::Newer { found: 99, .. }), "{refused}");
 }
 
-/// In a separate process, because an environment variable sets the certificate file.
+/// The connection is made in a separate process, because an environment variable sets the
+/// certificate file.
 #[test]
 fn an_encrypted_connection_is_checked_against_the_certificates() {
     let Some(server) = Server::prepare() else { return };
@@ -434,7 +437,7 @@ fn an_encrypted_connection_is_checked_against_the_certificates() {
 }
 
 #[test]
-#[ignore = "what the test of encryption runs"]
+#[ignore = "run by the test of encryption in a separate process"]
 fn in_a_child() {
     let Ok(address) = std::env::var("RSB_TEST_ADDRESS") else { return };
     let mut shared = match SharedStore::connect(&address) {
@@ -457,7 +460,7 @@ fn a_wrong_address_is_refused_without_its_password() {
 
 #[test]
 fn documents_are_sealed_as_files_are() {
-    // A document of the shared store is a run file: the same function reads both.
+    // A document in the shared store is a run file: the same function reads it.
     let text = sealed_text(&run("sealed", 1000, 1)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sealed.json");

@@ -57,7 +57,7 @@ pub fn bindings(state: &State) -> Vec<Binding> {
         Overlay::Start(_) => vec![
             bind(Action::Begin, ENTER, "Enter", "start").about("starts measuring"),
             bind(Action::ChangeProfile(1), &[Key::Right, Char('l'), Char('p')], "p", "profile")
-                .about("selects a more thorough profile, after the last the quickest"),
+                .about("selects a more thorough profile; after the last, the quickest"),
             bind(Action::ChangeProfile(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
                 .about("selects a less thorough profile"),
             bind(Action::Back, ESC, "Esc", "back").about("closes the plan without measuring"),
@@ -92,7 +92,7 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
     all
 }
 
-// In ASCII mode, arrows in the last line are drawn as < and >, so these keys work too.
+// In ASCII mode, the arrows in the last line are drawn as < and >, so the keys < and > work too.
 fn of_stage(state: &State) -> Vec<Binding> {
     let search = bind(Action::Search, &[Char('/')], "/", "search")
         .about("shows only rows that contain the typed text");

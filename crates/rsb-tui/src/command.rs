@@ -5,8 +5,8 @@ use rsb_model::{Profile, Suite};
 /// A request to the driver. Results come back as [`crate::Message`]s.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Draw the state. Nothing else draws: events that need not be visible immediately do not
-    /// request it.
+    /// Draw the state. The driver draws only on this command; events that need not be visible
+    /// immediately do not request it.
     Draw,
     /// Load the data of a stage.
     Load(Subject),
@@ -31,7 +31,7 @@ pub enum Command {
     SaveBaseline(String),
     /// Write the report of a run.
     WriteReport(String),
-    /// Keep the latest run, which has not been kept yet.
+    /// Store the latest run permanently; so far, it exists only in a temporary file.
     KeepRun,
     /// Quit with this exit code.
     Quit(u8),

@@ -59,14 +59,14 @@ pub enum Message {
     Unavailable {
         /// The requested data.
         subject: Subject,
-        /// Reason and cure.
+        /// Reason, and how to fix it.
         why: String,
     },
     /// The plan is ready, or planning failed.
     Planned(Result<PlanSummary, String>),
     /// The run has ended, or did not start.
     Ended(Result<Box<RunEnd>, String>),
-    /// The run was kept, in this file.
+    /// The run was stored permanently, in this file.
     Kept(String),
     /// A command other than loading or measuring has finished.
     Done,
@@ -112,8 +112,8 @@ pub struct ComponentRow {
     pub name: String,
     /// `not_run`, `running`, `passed`, `warning` or `failed`.
     pub status: String,
-    /// Output of `components`: version, last run, missed targets, missing requirements and their
-    /// cure.
+    /// Output of `components`: version, last run, missed targets, missing requirements and how to
+    /// install them.
     pub text: String,
     /// Targets with the achieved values.
     pub checks: Vec<ThresholdCheck>,

@@ -8,7 +8,7 @@ pub(crate) enum PickedSide {
     Older,
     /// Current side.
     Newer,
-    /// Neither: the run is opened.
+    /// Neither side: the selected run is opened instead of compared.
     Opened,
 }
 
@@ -65,7 +65,8 @@ pub(crate) struct ComparablePair {
 }
 
 impl ComparablePair {
-    /// Returns the newest of `runs` for which `older` returns another side.
+    /// Returns the newest of `runs` that can be compared, with the older side that `older` returns
+    /// for it.
     pub(crate) fn newest(
         runs: &[RunRow],
         older: impl Fn(&RunRow) -> Option<String>,
@@ -89,7 +90,7 @@ pub(crate) fn saved_baseline(baselines: &[BaselineRow], run: &RunRow) -> Option<
 }
 
 /// Returns the previous run of the same suite on the same machine that measured at least one case.
-/// For a run that is not in `runs`, `machine` is its machine if known.
+/// If the run is not in `runs`, `machine` is its machine, if known.
 pub(crate) fn run_before<'r>(
     runs: &'r [RunRow],
     run_id: &str,

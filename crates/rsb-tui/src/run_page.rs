@@ -11,7 +11,7 @@ use crate::message::{RunEnd, StoredRun};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum RunView {
-    /// All cases, including those that were not measured, with their cures.
+    /// All cases, including those that were not measured, with how to fix each problem.
     #[default]
     Results,
     /// The chart of this name.
@@ -190,8 +190,8 @@ impl RunPage {
         self.run.benchmarks.iter().find(|result| result.benchmark_id == *id)
     }
 
-    /// Returns the name of the run in the syntax of `compare`: its file if it is not kept,
-    /// otherwise its id.
+    /// Returns the name of the run in the syntax of `compare`: its id if it is stored permanently,
+    /// otherwise its file.
     pub(crate) fn name(&self) -> String {
         match &self.end {
             Some((_, StoredRun::NotKept(path))) => path.clone(),
@@ -199,7 +199,7 @@ impl RunPage {
         }
     }
 
-    /// Returns whether the run was measured here and is deleted on exit.
+    /// Returns whether the run was measured by this process and its file is deleted on exit.
     pub(crate) const fn is_unkept(&self) -> bool {
         matches!(&self.end, Some((_, StoredRun::NotKept(_))))
     }

@@ -4,12 +4,12 @@ use rsb_report::{Glyphs, Theme, ThemeName};
 
 use crate::palette::Palette;
 
-/// Animation during a run. Advances with engine events, not with a clock.
+/// Animation during a run. It advances with engine events, because the interface has no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnimationStyle {
     /// A progress bar.
     Bar,
-    /// A mark that turns at each step.
+    /// A mark that turns by one position at each step.
     Spinner,
     /// No animation, only numbers.
     None,
@@ -17,7 +17,10 @@ pub enum AnimationStyle {
 
 /// User settings of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, and has a name")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each flag is an independent setting with its own name"
+)]
 pub struct InterfaceSettings {
     /// Whether results and charts are shown during a run, or only at its end.
     pub shows_live_progress: bool,

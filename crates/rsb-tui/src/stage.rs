@@ -19,7 +19,7 @@ pub enum Stage {
     Comparison,
     /// Development of metrics over the stored runs.
     History,
-    /// Problems of the machine and their cures.
+    /// Problems of the machine and how to fix them.
     Doctor,
 }
 
@@ -56,7 +56,7 @@ impl Stage {
             Self::GpuPerformance => "GPU benchmarks that can run here, and why the others cannot",
             Self::Comparison => "two runs compared: the slower cases first, each with its reason",
             Self::History => "the trend of each case over the stored runs, and its changes",
-            Self::Doctor => "problems of this machine with their cures, and its description",
+            Self::Doctor => "problems of this machine and how to fix them, and its description",
         }
     }
 

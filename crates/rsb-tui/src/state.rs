@@ -171,8 +171,8 @@ impl State {
         self.places.entry(self.stage).or_default()
     }
 
-    /// Returns whether the page lists only the rows that match the search. Other pages scroll to
-    /// the match.
+    /// Returns whether a search on this page hides the rows that do not match. On other pages, a
+    /// search scrolls to the match.
     pub(crate) fn filters_rows(&self) -> bool {
         self.stage.offers_runs() || self.stage == Stage::History && self.place().view == 0
     }
@@ -204,7 +204,7 @@ impl State {
         pick::choices(side, runs, baselines)
     }
 
-    /// Returns the next data that a stage needs and that was not requested yet.
+    /// Returns the next data that a stage needs and that has not been requested yet.
     pub(crate) fn lacks(&self, stage: Stage) -> Option<Subject> {
         let has_no_offers = matches!(self.offers, Loadable::Absent);
         let (subject, is_absent) = match stage {
@@ -236,7 +236,7 @@ impl State {
             return;
         }
         self.notice = Some(text.trim().to_owned());
-        // Planning each offer repeats the same configuration note.
+        // Skip repeats: planning each offer emits the same configuration note.
         if self.messages.back() == Some(&text) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Tests: pictures at three sizes, verdict colors, recorded events, random keys, and a user who
-//! only reads the help.
+//! Tests: pictures at three sizes, verdict colors, recorded events, random keys, and a simulated
+//! user who only reads the help.
 
 mod newcomer;
 mod pages;

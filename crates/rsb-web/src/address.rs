@@ -20,7 +20,7 @@ pub struct Address {
     pub form: Form,
 }
 
-/// Form of an answer.
+/// Format of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Form {
     /// An HTML page.
@@ -321,7 +321,7 @@ impl Address {
             [] => name.to_owned(),
             [("id", value)] => format!("{name}-{}", file_part(value)),
             [(key, value)] => format!("{name}-{key}-{}", file_part(value)),
-            // Line ends, which no value can contain, cause the name to get a hash.
+            // Line breaks, which no value contains, make `file_part` append a hash.
             several => format!(
                 "{name}-{}",
                 file_part(
@@ -423,7 +423,7 @@ fn name_unless_default(name: &str, is_default: bool) -> String {
 }
 
 impl CaseView {
-    /// Returns the time of an iteration of `id`, on the machine that measured last.
+    /// Returns the view of the time per iteration of `id`, on the machine that measured it last.
     pub fn of(id: &str) -> Self {
         Self { id: id.to_owned(), ..Self::default() }
     }

@@ -1,5 +1,5 @@
-//! Export of the site as files: it follows every link from the overview, so that no page links to a
-//! missing one.
+//! Export of the site as files. It follows every link from the overview, so that every linked page
+//! exists.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::{assets, feeds};
 #[derive(Debug, thiserror::Error)]
 pub enum SiteExportError<E: std::error::Error + 'static> {
     /// A linked page cannot be rendered.
-    #[error("{file} cannot be made: {why}")]
+    #[error("cannot render {file}: {why}")]
     Page {
         /// Its file.
         file: String,

@@ -16,10 +16,10 @@ pub enum SourceError {
     /// There is nothing with this name.
     #[error("{0}")]
     NotThere(String),
-    /// The request makes no sense with the stored data, such as a run compared with itself.
+    /// The stored data cannot answer the request, for example to compare a run with itself.
     #[error("{0}")]
     Senseless(String),
-    /// It exists, but cannot be read.
+    /// The requested item exists, but cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -191,7 +191,7 @@ pub struct PointRun {
 pub struct OverviewData {
     /// The health of the machine that measured last.
     pub health: HealthDocument,
-    /// The changes of level behind it, the worst first.
+    /// The changes of level that affect this health, the worst first.
     pub alerts: Vec<TrackedAlert>,
     /// The last run with its verdict; `None` if nothing is stored.
     pub latest: Option<LatestVerdict>,
@@ -243,7 +243,7 @@ pub struct StoredMachine {
 /// A run that is being measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveRun {
-    /// The run with its results until now.
+    /// The run with its current results.
     pub run: Run,
     /// Number of its cases, if known.
     pub planned: Option<usize>,

@@ -57,8 +57,8 @@ fn links(html: &str) -> BTreeSet<String> {
     links
 }
 
-/// Checks that a page runs and styles nothing except its own files, that quoted text has no effect,
-/// and that it is navigable for a screen reader.
+/// Checks that a page uses only scripts and styles from its own files, that quoted text has no
+/// effect, and that a screen reader can navigate the page.
 fn check(link: &str, html: &str) {
     let html = &*html.replace(&format!("<a href=\"{FORGE}"), "<a href=\"");
     for part in [

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::keep::{self, KeepError};
 
-/// Vendors and families that a product's name may lack.
+/// Vendor and family words that may be missing in a product's name.
 const BRANDS: [&str; 3] = ["instinct", "radeon", "geforce"];
 
-/// Sizes of a wave or warp; the table of the target knows which one applies.
+/// Sizes of a wave or warp to try; the target's table entry accepts only one.
 const WAVES: [u32; 2] = [64, 32];
 
-/// Returns the capabilities of the architecture `target`, such as `gfx942`, or of that of the
-/// product `gpu`, as JSON.
+/// Returns the capabilities of the architecture `target`, such as `gfx942`, or else of the
+/// architecture of the product `gpu`, as JSON.
 #[pyfunction]
 #[pyo3(signature = (gpu=None, target=None))]
 pub(crate) fn architecture(gpu: Option<&str>, target: Option<&str>) -> PyResult<String> {
@@ -49,7 +49,7 @@ fn capabilities(gpu: Option<&str>, target: Option<&str>) -> Result<String, KeepE
     let described = Gpu { name: gpu.map(str::to_owned), ..Gpu::default() };
     let mut rated = RatedGpu::of(&described);
     if rated.target != Some(known.target) {
-        // The data sheet of another architecture, or none.
+        // The data sheet is missing or describes another architecture.
         rated = RatedGpu { target: Some(known.target), ..RatedGpu::default() };
     }
     let unit_rates: Vec<Value> = known
@@ -88,8 +88,8 @@ fn of_product(name: &str) -> Option<&'static Architecture> {
     })
 }
 
-/// Returns whether `name` contains every word of `product`, except brands. A number of two digits
-/// is a series: `40` includes `4090`.
+/// Returns whether `name` contains every word of `product`, except brands. A two-digit number in
+/// `product` stands for a series: `40` matches `4090`.
 fn is_product(name: &str, product: &str) -> bool {
     let given = words(name);
     let wanted = words(product);

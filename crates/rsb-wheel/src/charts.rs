@@ -11,7 +11,7 @@ use rsb_report::{Glyphs, Style, format_quantity, picture, svg};
 use crate::figures::check_finite;
 use crate::keep::KeepError;
 
-/// Names of the kinds of charts, for messages.
+/// Names of the chart kinds, for error messages.
 const KINDS: &str = "bar, stacked-bar, line, scatter, gauge, heat-map, speedup, scaling, roofline, \
                      timeline or delta";
 
@@ -26,12 +26,14 @@ pub(crate) struct Drawing {
     pub(crate) title: String,
     /// Unit of the values.
     pub(crate) unit: String,
-    /// Labels of the rows, or of the points from left to right; titles of both axes of a plot.
+    /// Labels of the rows, or of the points from left to right; for a plot, the titles of both
+    /// axes.
     pub(crate) labels: Vec<String>,
-    /// Names of the columns of a heat map, the lines or the parts of a stack; texts of gauges.
+    /// Names of the columns of a heat map, of the lines, or of the parts of a stack; for a gauge,
+    /// the text.
     pub(crate) names: Vec<String>,
-    /// Values: a list for each line, row of a heat map or part of a stack; a single list for bars.
-    /// Plots have a list for each coordinate.
+    /// Values: one list for each line, row of a heat map or part of a stack; a single list for
+    /// bars; one list for each coordinate of a plot.
     pub(crate) figures: Vec<Vec<f64>>,
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn draw_svg(drawing: &Drawing) -> Result<String, KeepError> {
     })
 }
 
-/// Builds the chart. Its kind is written with `-`, with `_`, or in one word.
+/// Builds the chart. The name of its kind may be written with `-`, with `_`, or as one word.
 fn chart_of(drawing: &Drawing) -> Result<Chart, KeepError> {
     for figures in &drawing.figures {
         check_finite(figures)?;
@@ -219,7 +221,7 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
             "there are no lines; pass a list of values for each line".to_owned(),
         ));
     }
-    // A few labels are enough.
+    // Show at most six labels.
     let step = drawing.labels.len().div_ceil(6).max(1);
     let labels = drawing
         .labels

@@ -1,4 +1,4 @@
-//! Comparison of two sides metric by metric.
+//! Metric-by-metric comparison of two sides.
 
 use rsb_model::{Better, Field, Run, Unit};
 use rsb_store::Store;
@@ -22,7 +22,8 @@ fn group(field: &Field) -> &'static str {
     }
 }
 
-/// Returns every metric that a case has on both sides; for several runs per side, their medians.
+/// Returns every metric that a case has on both sides. A value is the median over the runs of a
+/// side.
 pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
     let Some(first) = current.first() else { return Vec::new() };
     let rows = first.benchmarks.iter().flat_map(|result| {
@@ -35,7 +36,7 @@ pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
 fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Option<Value> {
     let (before, after) = (median_of(baseline, id, field)?, median_of(current, id, field)?);
     let change = (before != 0.0).then(|| 100.0 * (after - before) / before);
-    // Above 1 for an improvement.
+    // Above 1 means an improvement.
     let speedup = match field.better()? {
         Better::Higher => after / before,
         Better::Lower => before / after,

@@ -21,11 +21,11 @@ use crate::trends;
 /// Metrics that are the time of an iteration.
 const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 
-/// Number of runs before the last one whose cases and software are compared with it.
+/// Number of runs before the last one with whose cases and software the last run is compared.
 const EARLIER: usize = 20;
 
-/// Returns the health page of the stored runs as `json`, `text` or `markdown`. Reads the alerts
-/// that analyses of the program keep, and writes none.
+/// Returns the health page of the stored runs as `json`, `text` or `markdown`. Reads the stored
+/// alerts of earlier analyses, and writes none.
 pub(crate) fn health_page(results_dir: &str, format: &str) -> Result<String, KeepError> {
     let store = open(results_dir)?;
     let mut series = Vec::new();
@@ -70,8 +70,8 @@ pub(crate) fn components() -> Vec<String> {
     frameworks::all().iter().map(|component| component.name.to_owned()).collect()
 }
 
-/// Returns the record of each component that ran in the run in the file `run`, and its comparison
-/// with the saved baseline, as JSON.
+/// Returns the record of each component in the run file `run`, and its comparison with the saved
+/// baseline, as JSON.
 pub(crate) fn component_records(
     run: &str,
     results_dir: &str,

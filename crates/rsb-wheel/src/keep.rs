@@ -1,5 +1,4 @@
-//! Conversion of records to a run in the results directory, and of runs to a verdict, both by the
-//! engine.
+//! Stores records as a run in the results directory, and compares runs, both with the engine.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_store::{Store, StoreError};
 
-/// Why results cannot be stored or judged.
+/// Error of storing or comparing results.
 #[derive(Debug)]
 pub(crate) enum KeepError {
     /// The records are not in the package's format.
@@ -23,9 +22,9 @@ pub(crate) enum KeepError {
     Store(StoreError),
     /// The engine rejected the request.
     Engine(EngineError),
-    /// One side has no file.
+    /// One side of the comparison has no file.
     NoFile,
-    /// Invalid input; the message lists the valid values.
+    /// Invalid input. The message lists the valid values.
     Unknown(String),
 }
 
@@ -52,7 +51,7 @@ pub(crate) struct Keeping<'a> {
     pub(crate) directory: &'a str,
     /// Suite of the run.
     pub(crate) suite: &'a str,
-    /// Whether samples are kept in the run's file.
+    /// Whether to store the samples in the run's file.
     pub(crate) samples: bool,
 }
 
@@ -90,19 +89,19 @@ pub(crate) fn store(
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Request to judge runs.
+/// Request to compare runs with a baseline.
 pub(crate) struct GateRequest {
-    /// Files of the baseline's runs.
+    /// Files of the baseline runs.
     pub(crate) baseline: Vec<String>,
     /// Files of the runs to judge.
     pub(crate) current: Vec<String>,
-    /// Threshold in percent that replaces the policy's.
+    /// Threshold in percent that replaces the one of the policy.
     pub(crate) threshold_percent: Option<f64>,
     /// File of the policy; by default `baselines/policy.toml`, if it exists.
     pub(crate) policy: Option<PathBuf>,
 }
 
-/// Result of judging runs, and notices of the engine.
+/// Result of comparing runs, with the notices of the engine.
 pub(crate) struct GateAnswer {
     /// Comparison of both sides.
     pub(crate) result: ComparisonResult,
@@ -114,7 +113,7 @@ pub(crate) struct GateAnswer {
     pub(crate) notices: Vec<String>,
 }
 
-/// Judges the runs in files.
+/// Compares the runs in the files of a request.
 pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError> {
     if request.baseline.is_empty() || request.current.is_empty() {
         return Err(KeepError::NoFile);

@@ -1,7 +1,7 @@
-//! Native part of the Python package: results are stored and judged by the same code as in the
+//! Native part of the Python package: stores and compares results with the same code as the
 //! program.
 //!
-//! Measuring is done in Python, by the same workloads as the program's; see
+//! Measuring is done in Python, with the same workloads as in the program; see
 //! `python/rusty_stack_bench`.
 //!
 //! `python/checks` measures its quality.
@@ -49,7 +49,7 @@ fn store(
     save_samples: bool,
 ) -> PyResult<String> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
-    // Python is not used here, so its other threads can continue.
+    // Releases the interpreter, so that other Python threads can continue.
     let kept = keep::Keeping { directory: results_dir, suite, samples: save_samples };
     Ok(py.detach(|| keep::store(results, &kept, program.into()))?)
 }
@@ -81,7 +81,7 @@ fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// Does the same as [`gate`], and adds textbook statistics of each case and every metric of both
+/// Compares like [`gate`], and adds textbook statistics of each case and every metric of both
 /// sides.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None, results_dir=None))]
@@ -136,7 +136,7 @@ fn percentile(values: Vec<f64>, percent: f64) -> PyResult<f64> {
     Ok(figures::percentile(&values, percent)?)
 }
 
-/// Returns the mean and the median of each number and those before it in a window.
+/// Returns the rolling mean and median of a list of numbers.
 #[pyfunction]
 fn rolling(values: Vec<f64>, window: usize) -> PyResult<String> {
     Ok(figures::rolling(&values, window)?)
@@ -149,7 +149,7 @@ fn trend(py: Python<'_>, series: &str, settings: Option<&str>, format: &str) -> 
     Ok(py.detach(|| trends::given(series, settings, format))?)
 }
 
-/// Returns the trends of stored series, as `trend` does.
+/// Returns the trends of stored series in the formats of `trend`.
 #[pyfunction]
 #[pyo3(signature = (results_dir, metric, case=None, settings=None, format="json"))]
 fn stored_trends(
@@ -164,7 +164,7 @@ fn stored_trends(
     Ok(py.detach(|| trends::stored(results_dir, &filter, settings, format))?)
 }
 
-/// Returns stored series, in the form that `trend` reads.
+/// Returns stored series as JSON, in the format that `trend` reads.
 #[pyfunction]
 #[pyo3(signature = (results_dir, metric=None, case=None))]
 fn stored_series(
@@ -190,7 +190,7 @@ fn components() -> Vec<String> {
     insight::components()
 }
 
-/// Returns the record of each component in the run in a file, and its comparison with the saved
+/// Returns the record of each component in the run file `run`, and its comparison with the saved
 /// baseline.
 #[pyfunction]
 #[pyo3(signature = (run, results_dir, policy=None))]
@@ -217,7 +217,7 @@ fn parse_toml(text: &str) -> PyResult<String> {
     Ok(keep::text(&table)?)
 }
 
-/// Returns the stored run with this ID, or whose ID begins with it.
+/// Returns the stored run with this ID, or the one whose ID begins with it.
 #[pyfunction]
 fn stored_run(py: Python<'_>, results_dir: &str, id: &str) -> PyResult<String> {
     Ok(py.detach(|| stored::run(results_dir, id))?)
@@ -309,7 +309,7 @@ fn comparison_svg(comparison: &str) -> PyResult<Option<String>> {
     Ok(reports::comparison_svg(comparison)?)
 }
 
-/// Writes `text` to the file `path`, whole or not at all.
+/// Writes `text` to the file `path` atomically.
 #[pyfunction]
 fn write_file(py: Python<'_>, path: PathBuf, text: &str) -> PyResult<()> {
     let written = py.detach(|| rsb_store::output::write_bytes(&path, text.as_bytes()));
@@ -339,7 +339,7 @@ fn draw(
     Ok(charts::draw(&drawing, width, height, glyphs, Style { color, ..Style::PLAIN })?)
 }
 
-/// Draws the chart of `draw` as SVG.
+/// Draws the same chart as `draw`, as SVG.
 #[pyfunction]
 fn draw_svg(
     kind: String,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::keep::{GateRequest, KeepError, judge_files};
 use crate::stored::unwritten;
 
-/// Side that a run is compared with, and content and look of a report on it.
+/// Baseline or comparison of a report, its content, and its look.
 #[derive(Default)]
 pub(crate) struct ReportOptions {
     /// File of the baseline run.
@@ -23,7 +23,7 @@ pub(crate) struct ReportOptions {
     pub(crate) comparison: Option<String>,
     /// Title that replaces the machine's name.
     pub(crate) title: Option<String>,
-    /// Optional parts of human-readable reports; all if not given.
+    /// Optional parts of human-readable reports to include; by default all.
     pub(crate) parts: Option<Vec<String>>,
     /// Color scheme of the HTML page.
     pub(crate) theme: Option<String>,
@@ -47,7 +47,7 @@ impl ReportOptions {
     }
 }
 
-/// Parses a name of an enumeration; the error lists the valid ones.
+/// Parses the name of an enumeration value; the error lists the valid names.
 fn named<T: DeserializeOwned>(kind: &str, name: &str) -> Result<T, KeepError> {
     serde_json::from_value(Value::String(name.to_owned()))
         .map_err(|error| KeepError::Unknown(format!("{kind}: {error}")))

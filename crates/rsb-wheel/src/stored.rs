@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::keep::{KeepError, text};
 
-/// Opens the store of an existing directory; a misspelled one must not look empty.
+/// Opens the store of an existing directory. Other paths are an error, so that a misspelled one
+/// does not look like an empty store.
 pub(crate) fn open(results_dir: &str) -> Result<Store, KeepError> {
     let path = Path::new(results_dir);
     if !path.exists() {
@@ -21,7 +22,7 @@ pub(crate) fn open(results_dir: &str) -> Result<Store, KeepError> {
     Store::open_existing(path).map_err(KeepError::Store)
 }
 
-/// Converts an error of writing a document.
+/// Converts an error that occurred while writing a document.
 pub(crate) fn unwritten(error: impl std::fmt::Display) -> KeepError {
     KeepError::Unknown(error.to_string())
 }
@@ -56,7 +57,7 @@ pub(crate) fn save_run(run: &str, results_dir: &str) -> Result<String, KeepError
     let mut run: Run = serde_json::from_str(run).map_err(KeepError::Records)?;
     let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
     if store.run(&run.run_id.0).is_err() {
-        // Its position in the directory that it was measured into means nothing here.
+        // The sequence number is only valid in the directory that the run was measured into.
         run.sequence = None;
     }
     let path = store.rewrite(&run).map_err(KeepError::Store)?;
@@ -122,8 +123,8 @@ pub(crate) fn export_results(
     }
 }
 
-/// Deletes the runs older than `days`, except the newest `keep` of each machine and suite and those
-/// that a baseline was made from. Returns their IDs.
+/// Deletes the runs older than `days`, except the newest `keep` of each machine and suite and the
+/// source runs of baselines. Returns their IDs.
 pub(crate) fn prune(
     results_dir: &str,
     baselines_dir: &str,

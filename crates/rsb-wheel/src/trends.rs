@@ -1,4 +1,4 @@
-//! Trends of series, given or stored.
+//! Trends of series that are passed in or stored.
 
 use rsb_model::Better;
 use rsb_model::record::TrendDocument;
@@ -77,7 +77,7 @@ impl SettingsRecord {
     }
 }
 
-/// Parses the name of a method. The exact one finds what binary segmentation approximates.
+/// Parses the name of a change point method. `binary_segmentation` is an alias of `auto`.
 fn method(name: &str) -> Result<ChangeMethod, KeepError> {
     match name {
         "auto" | "binary_segmentation" => Ok(ChangeMethod::Auto),
@@ -112,7 +112,7 @@ fn at_least(
     Err(KeepError::Unknown(format!("{name} {value} is out of range; use at least {least}")))
 }
 
-/// Parses settings in JSON; the defaults without any.
+/// Parses settings in JSON; returns the defaults if there are none.
 fn settings(given: Option<&str>) -> Result<TrendSettings, KeepError> {
     let Some(given) = given else { return Ok(TrendSettings::DEFAULT) };
     let record: SettingsRecord = serde_json::from_str(given)
@@ -120,7 +120,7 @@ fn settings(given: Option<&str>) -> Result<TrendSettings, KeepError> {
     record.settings()
 }
 
-/// Returns the input of an analysis.
+/// Converts a stored series to the input of an analysis.
 pub(crate) fn input(series: &Series) -> SeriesInput {
     SeriesInput {
         id: series.id.clone(),
@@ -191,7 +191,7 @@ pub(crate) fn series(results_dir: &str, filter: &SeriesFilter) -> Result<String,
     text(&records)
 }
 
-/// Returns the filter for a metric, or all, of the cases whose ID contains `case`.
+/// Returns the filter for the cases whose ID contains `case`, with one metric or all.
 pub(crate) fn filter(metric: Option<&str>, case: Option<&str>) -> SeriesFilter {
     SeriesFilter {
         cases: case.map(|case| format!("*{case}*")),

@@ -1,4 +1,4 @@
-//! Accuracy of a result, for the record.
+//! Accuracy fields of a case's record.
 
 use rsb_model::Fields;
 
@@ -19,7 +19,7 @@ impl Accuracy {
         }
     }
 
-    /// Sets the fields of the record.
+    /// Stores the error and its limit in the fields of the record.
     pub(crate) fn set(self, fields: &mut Fields) {
         fields.set("accuracy_error", self.error);
         fields.set("accuracy_limit", self.limit);

@@ -8,11 +8,11 @@ use rsb_model::shape::{format_bytes, format_shape, parse_bytes, parse_shape};
 pub struct AxisInfo {
     /// Name, as in `--axis name=value`.
     pub name: &'static str,
-    /// Description of one line.
+    /// One-line description.
     pub about: &'static str,
     /// Default value, which is omitted from the ID.
     pub default: Option<&'static str>,
-    /// Form in the ID.
+    /// Form of the axis in a case ID.
     pub form: IdForm,
     /// Type of its values.
     pub kind: AxisKind,
@@ -30,19 +30,19 @@ pub enum IdForm {
 /// Type of the values of an axis.
 #[derive(Debug, Clone, Copy)]
 pub enum AxisKind {
-    /// One of these words.
+    /// One of the listed words.
     Choice(&'static [&'static str]),
     /// A data type, in any common spelling.
     Dtype,
     /// An instruction set of a GPU, such as `gfx90a`.
     Architecture,
-    /// The same, or `here` for that of the GPU of this host.
+    /// An instruction set of a GPU, or `here` for that of this host's GPU.
     ArchitectureOrHere,
     /// A PCI address such as `0000:03:00.0`, or `here` for that of the device itself.
     BusAddressOrHere,
     /// A size in bytes, such as `64MiB`.
     Bytes,
-    /// This number of sizes separated by `x`; the text is an example.
+    /// A fixed number of sizes separated by `x`, and an example.
     Shape(usize, &'static str),
     /// An integer above zero.
     Count,
@@ -52,22 +52,22 @@ pub enum AxisKind {
     Number,
     /// A finite number of zero or more.
     NumberOrZero,
-    /// This word, or the path of a file or directory.
+    /// The given word, or the path of a file or directory.
     Path(&'static str),
-    /// A name of letters, digits, dashes and dots; the text is an example.
+    /// A name of letters, digits, dashes and dots, and an example.
     Name(&'static str),
-    /// Any word of a user-defined benchmark, without characters that have a meaning in a shell, an
-    /// ID or a list.
+    /// A value of a user-defined benchmark: any word without characters that are special in a
+    /// shell, an ID or a list.
     Word,
 }
 
 impl AxisInfo {
-    /// Creates an axis without a default, shown as its value.
+    /// Creates an axis without a default; IDs contain only its value.
     pub(crate) const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> Self {
         Self { name, about, default: None, form: IdForm::Value, kind }
     }
 
-    /// Creates an axis with a default, shown if its value differs.
+    /// Creates an axis with a default; IDs contain the axis if its value differs.
     pub(crate) const fn with_default(
         name: &'static str,
         about: &'static str,

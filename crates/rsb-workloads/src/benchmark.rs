@@ -5,7 +5,7 @@ use rsb_model::{BackendId, DeviceType, Fields, ParamError, Params, Reason};
 
 use crate::axis::AxisInfo;
 
-/// Number of cases to run.
+/// Size of the selection of cases to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Breadth {
     /// The few most informative cases, for every push.
@@ -38,18 +38,18 @@ pub enum RunsOn {
     Any,
     /// GPUs only, through any backend.
     Gpus,
-    /// The CPU only, as itself and not through OpenCL or Vulkan.
+    /// The native CPU backend only, not the CPU as an OpenCL or Vulkan device.
     Cpu,
-    /// The host, with the tools of any of these backends; their devices are not needed.
+    /// The host, with the tools of any of these backends. No GPU is needed.
     Host(&'static [BackendId]),
-    /// GPUs; and the host, with the tools of any of these backends, for GPUs that are not present.
+    /// GPUs, and the host with the tools of any of these backends, for GPUs that are not present.
     GpusAndHost(&'static [BackendId]),
-    /// GPUs; and the host, for GPUs whose sensors the driver exposes without a runtime.
+    /// GPUs, and the host for GPUs without a runtime whose sensors the driver exposes.
     GpusAndSensors,
 }
 
 impl RunsOn {
-    /// Returns whether `device` is included.
+    /// Returns whether benchmarks with this setting run on `device`.
     pub fn includes(self, device: &DeviceInfo) -> bool {
         let is_cpu = device.device.is_cpu();
         match self {
@@ -59,7 +59,7 @@ impl RunsOn {
         }
     }
 
-    /// Returns the backends whose tools it uses on the host.
+    /// Returns the backends whose tools are used on the host.
     pub const fn tools(self) -> &'static [BackendId] {
         match self {
             Self::Any | Self::Gpus | Self::Cpu | Self::GpusAndSensors => &[],
@@ -95,28 +95,27 @@ pub enum BenchmarkGroup {
 pub struct BenchmarkInfo {
     /// Name, also of its subcommand: `memory-bandwidth`.
     pub name: &'static str,
-    /// Description of one line for `--help`.
+    /// One-line description for `--help`.
     pub about: &'static str,
     /// Parameters, in their order in an ID.
     pub axes: &'static [AxisInfo],
     /// Group by which a configuration can exclude it on GPUs; `None` if it belongs to no group.
     pub group: Option<BenchmarkGroup>,
-    /// Whether the sizes of its arrays depend on the caches, and are reduced if little memory is
-    /// free.
+    /// Whether array sizes depend on the caches and are reduced if little memory is free.
     pub is_sized_by_caches: bool,
-    /// Devices that it runs on.
+    /// Devices that the benchmark runs on.
     pub runs_on: RunsOn,
     /// Minimum number of GPUs of one backend that its cases use, unless their axes specify
     /// otherwise.
     pub fewest_gpus: usize,
-    /// Whether it requires hardware counters of a cache.
+    /// Whether the benchmark requires hardware counters of a cache.
     pub needs_counters: bool,
     /// Duration of one iteration.
     pub iterations: Iterations,
 }
 
 impl BenchmarkInfo {
-    /// A benchmark without name and axes that runs anywhere.
+    /// Default properties: no name, no axes, and any device.
     pub const DEFAULT: Self = Self {
         name: "",
         about: "",
@@ -187,7 +186,8 @@ pub trait Benchmark: Sync {
         &[]
     }
 
-    /// Allocates, fills from a fixed seed, runs once and verifies. Only verified cases are timed.
+    /// Allocates the buffers, fills them from a fixed seed, runs the case once and verifies the
+    /// result. Only verified cases are timed.
     ///
     /// # Errors
     /// `Skipped` if this device does not support the case, `Failed` if it should have worked.
@@ -259,7 +259,7 @@ impl Failure {
     }
 }
 
-/// Returns the reason for a parameter that does not form a case.
+/// Returns the reason why a parameter is invalid.
 pub(crate) fn unusable(error: &ParamError) -> Reason {
     Reason::new(
         "parameters of the case",

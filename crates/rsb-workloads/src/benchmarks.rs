@@ -57,12 +57,12 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
     ]
 }
 
-/// Returns axis `name` with `values`.
+/// Returns an axis called `name` with `values`.
 fn axis(name: &'static str, values: &[&str]) -> (&'static str, Vec<String>) {
     (name, values.iter().map(|&value| value.to_owned()).collect())
 }
 
-/// Returns axis `name` with `sizes` in bytes.
+/// Returns an axis called `name` with `sizes` in bytes.
 fn sizes(name: &'static str, sizes: &[u64]) -> (&'static str, Vec<String>) {
     (name, sizes.iter().map(|&size| format_bytes(size)).collect())
 }
@@ -100,14 +100,14 @@ fn threaded(mut grid: Grid, device: &DeviceInfo) -> Grid {
     grid
 }
 
-/// Parses a grid as [`fixed_grid`] and adds the sizes `of_size` in bytes.
+/// Parses a grid as [`fixed_grid`] does, and adds a `size` axis with the sizes `of_size` in bytes.
 fn sized_grid(text: &'static str, of_size: &[u64]) -> Grid {
     let mut grid = fixed_grid(text);
     grid.push(sizes("size", of_size));
     grid
 }
 
-/// Returns 2, 4, 8 … and all threads, if there are several; empty on a GPU.
+/// Returns the thread counts 2, 4, 8 … and that of all threads; empty on a single thread or a GPU.
 fn thread_counts(device: &DeviceInfo) -> Vec<String> {
     if !is_cpu(device) {
         return Vec::new();
@@ -131,15 +131,15 @@ const fn is_by_vendor(device: &DeviceInfo) -> bool {
     matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
-/// Returns the size for GPUs, or the smaller one for software that emulates a GPU (a driver for
-/// CPUs, a simulated GPU), in which the CPU copies and checks every byte and larger sizes add no
-/// information. A case's ID and fields show which one was used.
+/// Returns `gpu` for a GPU, otherwise the smaller size `software`: if software emulates a GPU (a
+/// driver for CPUs, a simulated GPU), the CPU copies and checks every byte, and larger sizes add no
+/// information. A case's ID and fields contain the size.
 fn by_kind(device: &DeviceInfo, gpu: u64, software: u64) -> u64 {
     if device.device_type == DeviceType::Gpu { gpu } else { software }
 }
 
-/// Returns the size of the largest cache. If unknown, returns more than other devices of its kind
-/// have: for GPUs the 256 MiB of AMD's Instinct.
+/// Returns the size of the largest cache. If unknown, assumes 256 MiB for GPUs, as on AMD Instinct,
+/// and 32 MiB otherwise.
 fn last_level_cache(device: &DeviceInfo) -> u64 {
     let unknown = if device.device_type == DeviceType::Gpu { 256 << 20 } else { 32 << 20 };
     device.last_level_cache_bytes().unwrap_or(unknown).max(1 << 20)
@@ -174,14 +174,15 @@ fn multiple_of_caches(times: u64, caches: u64, most: u64) -> u64 {
     (times * caches).next_multiple_of(64 << 20).clamp(64 << 20, most)
 }
 
-/// Returns `wanted`, or the size of which three arrays fit in memory with a margin.
+/// Returns `wanted`, or, if that is too large, a size of which three arrays fit in memory with a
+/// margin.
 fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
     let affordable = (device.usable_memory_bytes / 8).max(1 << 20);
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
 }
 
-/// Returns a note if `device` has so little free memory that some of `cases` are smaller than they
-/// should be.
+/// Returns a note if `device` has so little free memory that the sizes of some of `cases` were
+/// reduced.
 pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let here = CaseDevice::Device(device.device);
     let is_affected = |case: &Case| {
@@ -227,7 +228,7 @@ fn number<T: std::str::FromStr>(params: &Params, name: &str) -> Result<T, Reason
     params.get(name).map_err(|error| unusable(&error))
 }
 
-/// Returns an axis that cases of older records lack.
+/// Returns the value of an axis, or `default` for cases of older records that lack the axis.
 fn newer<T: std::str::FromStr>(params: &Params, name: &str, default: T) -> Result<T, Reason> {
     if params.text(name).is_some() { number(params, name) } else { Ok(default) }
 }

@@ -7,7 +7,7 @@ use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 use crate::axis::{AxisInfo, IdForm};
 use crate::benchmark::{Benchmark, Breadth, Grid};
 
-/// A case, or an impossible one with the reason.
+/// A case, or a case that cannot run and the reason.
 pub type CaseOrReason = Result<Case, (Case, Reason)>;
 
 /// An invalid override of an axis.
@@ -46,9 +46,9 @@ pub enum UsageError {
 /// Returns every case of `benchmark` on `device`, without duplicates. Each pair of `overrides`
 /// (from `--axis name=v1,v2`) replaces the values of an axis in every grid.
 ///
-/// An impossible combination (a size that exceeds the memory, more threads than available, stores
-/// of a read) is returned with its reason instead of being omitted, unless its operation belongs to
-/// another grid. A device on which the benchmark does not run has no cases.
+/// An impossible combination (a size that exceeds the memory, more threads than available, a store
+/// type for a read) is returned with its reason instead of being omitted, unless its operation
+/// belongs to another grid. A device on which the benchmark does not run has no cases.
 ///
 /// # Errors
 /// If the benchmark lacks the axis, or if the text is not a value of the axis.
@@ -85,8 +85,8 @@ pub fn cases(
 
 const OPERATION: &str = "operation";
 
-/// Returns whether the operation of `params` belongs to another grid than `grid`, and was combined
-/// with this one only by an override.
+/// Returns whether the operation of `params` belongs to a grid other than `grid`, so that only an
+/// override could combine it with `grid`.
 fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
     let name = params.text(OPERATION);
     !has_operation(grid, name) && grids.iter().any(|grid| has_operation(grid, name))
@@ -195,8 +195,8 @@ fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case 
     }
 }
 
-/// Returns the reason why a case cannot run on this device, if that can be determined without
-/// accessing it.
+/// Returns the reason why a case cannot run on this device, if it is known without accessing the
+/// device.
 fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -> Option<Reason> {
     let needed = match benchmark.footprint_bytes(params) {
         Ok(needed) => needed,

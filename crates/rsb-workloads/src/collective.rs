@@ -1,5 +1,5 @@
 //! A collective of a vendor's library over several devices, with every element verified on every
-//! device, and parts shared with the ring: inputs, timing, and locating wrong elements.
+//! device. Also contains code shared with the ring: inputs, timing, and location of wrong elements.
 
 use rsb_device::operation::{Collective, Placement};
 use rsb_device::random::{Distribution, Values};
@@ -10,7 +10,7 @@ use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::timed::{SEED, check_time};
 
-/// Elements handled at once while filling and checking.
+/// Elements filled or checked at a time.
 const BLOCK: u64 = 1 << 16;
 
 /// Returns the numbers that device `rank` sends in chunk `chunk`.
@@ -76,7 +76,7 @@ pub(crate) fn longest<'d>(
     Ok(longest)
 }
 
-/// Difference between received and expected data: the largest one and its location.
+/// Largest difference between received and expected data, and its location.
 #[derive(Default)]
 pub(crate) struct Differences {
     largest: f64,
@@ -86,8 +86,9 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Compares `elements` at each end, which is a device, a buffer and a first element. `expected`
-    /// writes the expected values from an offset; messages number the elements starting at `named`.
+    /// Compares `elements` elements of each of `ends` (device, buffer, first element) with the
+    /// values that `expected` writes from an offset. In messages, the first element has the number
+    /// `named`.
     pub(crate) fn compare(
         &mut self,
         ends: &[(&dyn Device, &Buffer, u64)],
@@ -121,7 +122,7 @@ impl Differences {
         Ok(())
     }
 
-    /// Returns max|x − ref| / max|ref|, if it is at most `limit`.
+    /// Returns max|x − ref| / max|ref|, or an error if it exceeds `limit`.
     pub(crate) fn accuracy(&self, what: &str, limit: f64) -> Result<Accuracy, Failure> {
         let error = if self.largest == 0.0 { 0.0 } else { self.largest / self.scale };
         if error <= limit {
@@ -157,7 +158,7 @@ pub(crate) struct ByLibrary<'d> {
 }
 
 impl<'d> ByLibrary<'d> {
-    /// Allocates and fills on each device, runs once and verifies.
+    /// Allocates and fills the buffers on each device, runs the collective once and verifies it.
     pub(crate) fn prepare(devices: &[&'d dyn Device], call: &Collective) -> Result<Self, Failure> {
         let mut pairs = Vec::with_capacity(devices.len());
         let mut streams = Vec::with_capacity(devices.len());
@@ -192,7 +193,7 @@ impl<'d> ByLibrary<'d> {
         streams.iter_mut().try_for_each(|stream| stream.synchronize())?;
         let mut differences = Differences::default();
         let ranks: Vec<u64> = (0..call.devices).collect();
-        // Results that are equal on all devices are computed once.
+        // Expected values that are equal on all devices are computed once.
         for team in ranks.chunks(if call.kind.is_alike() { ranks.len() } else { 1 }) {
             for part in team.first().map(|&rank| call.parts(rank)).unwrap_or_default() {
                 let mut ends: Vec<(&dyn Device, &Buffer, u64)> = Vec::with_capacity(team.len());

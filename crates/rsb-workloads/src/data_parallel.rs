@@ -70,7 +70,7 @@ impl StepShape {
 pub(crate) enum GradientSync {
     /// After the whole backward pass.
     Afterwards,
-    /// Those of each layer during the backward pass of the earlier layers.
+    /// The gradients of each layer during the backward pass of the earlier layers.
     Overlapped,
     /// Never, to measure the step without communication.
     Never,
@@ -153,7 +153,7 @@ impl<'d> Replica<'d> {
     }
 }
 
-/// Returns a product with its inputs and its output, if all exist.
+/// Returns a product with its inputs and its output, or `None` if a buffer is missing.
 fn bind(
     gemm: Gemm,
     a: Option<&Buffer>,
@@ -176,8 +176,8 @@ pub(crate) struct DataParallel<'d> {
 }
 
 impl<'d> DataParallel<'d> {
-    /// Allocates and fills on each device, runs a step and verifies some elements of every product
-    /// and all elements of every sum.
+    /// Allocates and fills the buffers on each device, runs a step and verifies some elements of
+    /// every product and all elements of every sum.
     pub(crate) fn prepare(
         devices: &[&'d dyn Device],
         shape: StepShape,
@@ -223,8 +223,8 @@ impl<'d> DataParallel<'d> {
         Ok(step)
     }
 
-    /// Measures the step with and without communication on the same buffers. Returns the
-    /// nanoseconds of one step, the best of `turns` alternating runs each.
+    /// Returns the nanoseconds of one step with and without communication on the same buffers, each
+    /// the best of `turns` alternating runs.
     pub(crate) fn beside(&mut self, turns: u32) -> Result<[f64; 2], Failure> {
         let (summed, mut best) = (self.summed, [f64::INFINITY; 2]);
         for _ in 0..turns {
@@ -291,7 +291,8 @@ impl<'d> DataParallel<'d> {
     }
 }
 
-/// Runs one step, layer by layer on all devices, so that no device waits for the host for long.
+/// Runs one step. Each layer is launched on all devices before the next, so that no device waits
+/// long for the host.
 fn iterate(
     replicas: &mut [Replica<'_>],
     sums: &mut [Box<dyn Kernel + '_>],

@@ -29,8 +29,8 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
         )));
     }
     let own = position(first);
-    // Wraps around after the last position, so that each device has another group if there are more
-    // devices than needed.
+    // Wraps around after the last position, so that groups start at different devices if there are
+    // more devices than needed.
     let (before, after): (Vec<u32>, Vec<u32>) = peers.into_iter().partition(|&index| index < own);
     let mut all = vec![first];
     for index in after.into_iter().chain(before).take(count.saturating_sub(1) as usize) {
@@ -63,7 +63,7 @@ struct GroupTime {
 }
 
 impl<'d> DeviceGroup<'d> {
-    /// Allocates, fills, compiles, runs once and verifies on every device.
+    /// Allocates, fills and compiles on every device, runs the operation once and verifies it.
     pub(crate) fn prepare(
         devices: &[&'d dyn Device],
         operation: &Operation,
@@ -107,8 +107,8 @@ impl<'d> DeviceGroup<'d> {
         Ok(self.run(iters)?.device_ns)
     }
 
-    /// Returns the host time in nanoseconds to launch once on each device, averaged over so few
-    /// launches that no queue is full.
+    /// Returns the host time in nanoseconds of one launch on each device, averaged over a number of
+    /// launches too small to fill a queue.
     pub(crate) fn launch_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: u64 = 8;
         Ok(self.run(LAUNCHES)?.launch.as_nanos() as f64 / LAUNCHES as f64)
@@ -129,8 +129,8 @@ impl<'d> DeviceGroup<'d> {
         Ok(GroupTime { device_ns, launch })
     }
 
-    /// Runs with one launching thread per device. For kernels shorter than their launch, a single
-    /// thread would be limited by launching on all devices.
+    /// Runs with one launching thread per device. If a kernel is shorter than its launch, a single
+    /// thread cannot launch fast enough to keep all devices busy.
     fn run_by_threads(&mut self, iters: u64) -> Result<GroupTime, Failure> {
         let (kernels, streams) = (&mut self.kernels, &mut self.streams);
         std::thread::scope(|scope| {
@@ -150,7 +150,8 @@ impl<'d> DeviceGroup<'d> {
                     Ok(begin.elapsed())
                 }));
             }
-            // The closure owns the senders, so no thread waits for an order after it returns.
+            // The closure owns the senders, so no thread still waits for an order after the closure
+            // returns.
             let longest_launch = &mut launch;
             let device_ns = longest(streams, move |_| {
                 for order in orders {

@@ -19,7 +19,7 @@ struct OneWayCopy<'d> {
 }
 
 impl<'d> OneWayCopy<'d> {
-    /// Copies once and verifies the destination.
+    /// Runs the copy once and verifies the destination.
     fn prepare(
         [from, to]: [&'d dyn Device; 2],
         operation: &Operation,

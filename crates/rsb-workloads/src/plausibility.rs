@@ -17,22 +17,23 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// Tolerance above the peak at a GPU's highest known clock, since vendors overclock boards.
+/// Allowed ratio of a result to the peak at a GPU's highest known clock, since vendors overclock
+/// boards.
 const SLACK: f64 = 1.25;
 
-/// Tolerance above the listed memory bandwidth without a note, for overclocked memory and for data
-/// that stays in a cache although arrays are several times its size.
+/// Ratio to the listed memory bandwidth up to which a result gets no note: memory may be
+/// overclocked, and data may stay in a cache even if arrays are several times its size.
 const BANDWIDTH_SLACK: f64 = 1.1;
 
 /// Factor above the listed memory bandwidth at which a result is rejected.
 const BANDWIDTH_LIMIT: f64 = 1.3;
 
-/// Tolerance above the measured peak of a CPU: boost clocks change between the two measurements,
-/// and another program on the same core takes up to half of a burst's rate.
+/// Allowed ratio of a result to the measured peak of a CPU: boost clocks change between the two
+/// measurements, and another program on the same core may halve the rate of a burst.
 const CPU_SLACK: f64 = 2.0;
 
-/// Maximum repetitions of a burst, 10 ms apart, before its peak is used to reject a faster case,
-/// since other programs may have used the CPU meanwhile.
+/// Maximum repetitions of a burst, 10 ms apart, before a result above its rate is rejected: other
+/// programs may have slowed down the burst.
 const LOOKS: u32 = 100;
 
 /// Upper bound on the bandwidth between registers and L1 of a CPU core in GB/s: three 64-byte
@@ -100,14 +101,14 @@ pub(crate) fn are_beyond_caches(bytes: u64, info: &DeviceInfo) -> bool {
     info.last_level_cache_bytes().is_some_and(|cache| bytes > cache.saturating_mul(4))
 }
 
-/// Sets the field with the memory that holds the data of the case, as far as its size and the
-/// caches determine it: the nearest cache that holds all of it, or memory, partly in the last-level
-/// cache unless the data is four times its size.
+/// Sets the field with the memory that holds the data of the case, if it can be derived from sizes:
+/// the nearest cache that holds all data, or else memory. Data of less than four times the
+/// last-level cache is partly in that cache.
 pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
     lie_in(timed.operation.footprint_bytes(), timed, fields);
 }
 
-/// Sets the same field for `bytes` of data.
+/// Implements [`lies_in`] for `bytes` of data.
 pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
     // After a flush, the size does not determine the location.
     if timed.is_cold() {
@@ -122,8 +123,8 @@ pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
     }
 }
 
-/// Returns whether the caches of a GPU's compute units may hold `bytes` together. Runtimes do not
-/// report their sizes; none exceeds 256 KiB (NVIDIA since Hopper).
+/// Returns whether `bytes` may fit in the caches of all compute units of a GPU together. Runtimes
+/// do not report the sizes of these caches; none exceeds 256 KiB (NVIDIA since Hopper).
 fn may_be_nearer(bytes: u64, info: &DeviceInfo) -> bool {
     const MOST: u64 = 256 << 10;
     let first = info.caches.iter().map(|cache| cache.level).min();
@@ -189,8 +190,7 @@ fn check_cores(
     check(gflops, limit, "GFLOP/s", "the arithmetic limit of the CPU cores")
 }
 
-/// Rejects rates above the peak of a GPU; `counted` is the number of operations counted for each
-/// one executed.
+/// Rejects rates above the peak of a GPU. `counted` is the ratio of counted to executed operations.
 fn check_gpu_rate(
     gflops: f64,
     counted: f64,
@@ -212,9 +212,9 @@ pub(crate) struct Compute {
     gflops: f64,
     intensity: Option<f64>,
     peak_gflops: Option<f64>,
-    /// Rate at which memory supplies the arithmetic units, if it limits them.
+    /// Rate in GFLOP/s that the memory bandwidth permits, if known.
     memory_gflops: Option<f64>,
-    /// Clock of a GPU's peak, and a note on it.
+    /// Clock to which the peak of a GPU refers, and a note on the peak.
     clock: Option<PeakClock>,
     note: Option<String>,
 }
@@ -230,7 +230,7 @@ impl Compute {
         let intensity = timed.operation.arithmetic_intensity();
         let memory = info.peak_bandwidth_gb_s.filter(|_| beyond_caches(&timed.operation, info));
         let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
-        // An achieved rate is possible, so a case that slightly exceeds the burst raises the peak.
+        // A rate that was reached is possible, so a case slightly above the burst raises the peak.
         let peak_gflops = peak.map(|peak| peak.max(rate));
         let rated = gpu::rated_gpu(info);
         let clock = rated.best(dtype).and(rated.clock());
@@ -267,7 +267,7 @@ impl Compute {
     }
 }
 
-/// Adds the note of a check to the fields of its case.
+/// Adds the note of a plausibility check to the fields of its case.
 pub(crate) fn set_note(fields: &mut Fields, note: Option<&str>) {
     if let Some(note) = note {
         fields.set("peak_note", note);
@@ -302,7 +302,7 @@ fn peak_above(
         };
     }
     if !info.device.is_cpu() {
-        // The burst rate of another driver is not the peak of the CPU.
+        // A burst through another driver does not reach the peak of the CPU.
         check_cores(gflops, dtype, info, options)?;
         return measured_peak(device, dtype, options);
     }
@@ -325,12 +325,12 @@ fn peak_above(
             .max(measured_peak(device, burst, options)?.unwrap_or(0.0))
             .max(peak_of_cores(device, burst, options)?);
     }
-    check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the peak measured next to it")?;
+    check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the measured peak")?;
     Ok((times <= 1.0).then_some(peak))
 }
 
-/// Returns the rate of a single core multiplied by the number of threads: on a busy machine all
-/// cores together are rarely undisturbed, but one often is. Returns zero if the threads of the
+/// Returns the rate of a single core multiplied by the number of threads: on a busy machine, one
+/// core is often undisturbed, but all cores together rarely are. Returns zero if the threads of the
 /// device cannot be chosen.
 fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<f64, Failure> {
     let threads = options.threads.unwrap_or(1);
@@ -428,10 +428,10 @@ mod tests {
     #[test]
     fn the_roof_of_a_gpu_is_its_data_sheet_or_its_memory() {
         let gpu = gpu();
-        // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All data is in the cache.
+        // Peak: 104 units × 256 operations × 1.7 GHz = 45.3 TFLOP/s. All data is in the cache.
         let cached = product(&gpu, [64, 64, 64], 22_630.4).unwrap();
         assert!((cached.number("roofline_percent").unwrap() - 50.0).abs() < 0.1);
-        // A matrix that is read once: half an operation per byte, at 1638 GB/s.
+        // A matrix that is read once, at 1638 GB/s, for half an operation per byte.
         let streamed = product(&gpu, [2048, 1, 2048], 409.6).unwrap();
         assert!((streamed.number("roofline_percent").unwrap() - 50.0).abs() < 0.5);
     }
@@ -441,7 +441,7 @@ mod tests {
         const MIB: u64 = 1 << 20;
         let cache =
             |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
-        // Sixteen threads with private caches; two last-level caches of 105 MiB.
+        // 16 threads with private caches, and two last-level caches of 105 MiB.
         let caches = [cache(1, 48 << 10, 1), cache(2, 2 * MIB, 1), cache(3, 105 * MIB, 8)];
         assert_eq!(place(32 << 10, &caches, 1).as_deref(), Some("L1"));
         assert_eq!(place(MIB, &caches, 1).as_deref(), Some("L2"));
@@ -458,14 +458,14 @@ mod tests {
         info.caches = vec![Cache { level: 2, size_bytes: 8 << 20, shared_by: None }];
         assert!(
             may_be_nearer(8 << 10, &info) && !may_be_nearer(27 << 20, &info),
-            "104 units of at most 256 KiB"
+            "104 units have caches of at most 256 KiB each"
         );
         info.caches.insert(0, Cache { level: 1, size_bytes: 16 << 10, shared_by: Some(1) });
         assert!(!may_be_nearer(8 << 10, &info), "a known first level must be used");
     }
 
-    /// Returns the result for a copy of 1 GiB arrays at `gb_s`: a note, nothing, or the reason for
-    /// rejecting it.
+    /// Checks a copy of 1 GiB arrays at `gb_s`. Returns a note, `None`, or the reason for rejecting
+    /// it.
     fn copy_at(gb_s: f64) -> Result<Option<String>, Failure> {
         let copy = Operation::Stream(rsb_device::operation::MemoryStream {
             pattern: rsb_device::operation::StreamPattern::Copy,

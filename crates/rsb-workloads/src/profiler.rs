@@ -15,7 +15,7 @@ use rsb_model::{BackendId, Case, Reason};
 /// Launches to profile; the profiler runs each separately.
 const LAUNCHES: u64 = 5;
 
-/// Prefix of kernels of this program that are not the subject of a case.
+/// Name prefix of auxiliary kernels of this program, which the metrics exclude.
 const BESIDE: &str = "rsb_flush";
 
 /// A profiler of a vendor.
@@ -28,10 +28,11 @@ pub(crate) struct CounterTool {
     pub(crate) about: &'static str,
     /// Counters of each run.
     counters: &'static [&'static [&'static str]],
-    /// Directories to search in addition to the path, and reason and fix if it is not found.
+    /// Directories to search in addition to `PATH`; `absent` contains the reason and the fix if the
+    /// profiler is not found.
     dirs: fn() -> Vec<PathBuf>,
     absent: [&'static str; 2],
-    /// Fix if it collects nothing.
+    /// How to fix a profiler that collects nothing.
     refused: &'static str,
     command: fn(&Path, &[&str], &Path) -> Command,
     read: fn(&Path) -> Vec<Row>,
@@ -117,7 +118,7 @@ pub(crate) struct KernelProfile {
 }
 
 impl CounterTool {
-    /// Returns the path of the executable, from the path or the vendor's directory.
+    /// Returns the path of the executable, found on `PATH` or in the vendor's directory.
     pub(crate) fn find(&self) -> Result<PathBuf, Reason> {
         let on_path =
             std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
@@ -267,8 +268,8 @@ impl KernelProfile {
         Some(share).filter(|share| (0.0..=100.0).contains(share))
     }
 
-    /// Stores the values of `counter` from `rows` with the function of the profiler, and the launch
-    /// sizes.
+    /// Stores the launch sizes, and the values of `counter` from `rows` by calling `add`, the
+    /// function of the profiler.
     fn take(&mut self, counter: &str, rows: &[Row], add: fn(&mut Self, &str, &[Row])) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block).filter(|&block| block > 0).or(self.block_size);

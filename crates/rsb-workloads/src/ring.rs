@@ -12,7 +12,7 @@ use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::{Differences, allocate_each, fill, longest, sum, tolerance, values};
 
-/// One device, with its numbers in one chunk per device.
+/// One device of the ring; each buffer is one chunk, and there are as many chunks as devices.
 struct RingRank<'d> {
     device: &'d dyn Device,
     own: Vec<Buffer>,
@@ -42,7 +42,8 @@ pub(crate) struct Ring<'d> {
 }
 
 impl<'d> Ring<'d> {
-    /// Allocates and fills `elements` numbers on each device, runs once and verifies.
+    /// Allocates and fills `elements` numbers on each device, runs the all-reduce once and verifies
+    /// it.
     pub(crate) fn prepare(
         devices: &[&'d dyn Device],
         dtype: Dtype,
@@ -80,8 +81,8 @@ impl<'d> Ring<'d> {
     }
 
     /// Builds the steps. In step s of the first round, device d receives chunk d − 1 − s from the
-    /// previous device and adds its own. With n devices the sums are complete after n − 1 steps, and the
-    /// second round distributes them.
+    /// previous device and adds its own values. With n devices, the sums are complete after n − 1
+    /// steps, and the second round distributes them.
     fn connect(&self) -> Result<Vec<Vec<RingStep<'d>>>, Failure> {
         let count = self.stations.len();
         let mut steps = Vec::new();
@@ -111,7 +112,7 @@ impl<'d> Ring<'d> {
         else {
             return Err(wrong_ring());
         };
-        // First the inputs of the previous device, then its partial sums.
+        // The first step sends the inputs of the previous device, later steps its partial sums.
         let source = if round == 0 && step == 0 { &before.own } else { &before.sum };
         let target = if round == 0 { &here.arrived } else { &here.sum };
         let (Some(source), Some(target)) = (source.get(chunk), target.get(chunk)) else {
@@ -135,8 +136,9 @@ impl<'d> Ring<'d> {
         Ok(here.device.prepare(&operation, &Options::default(), &buffers)?)
     }
 
-    /// Runs exactly `iters` iterations and returns the time of the slowest device. All devices are
-    /// synchronized in each step, so that the last event of each is recorded when all are done.
+    /// Runs exactly `iters` iterations and returns the time of the slowest device. Since all
+    /// devices are synchronized in each step, the last event of each device is recorded when all
+    /// are done.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let steps = &mut self.steps;
         longest(&mut self.streams, |streams| (0..iters).try_for_each(|_| iterate(steps, streams)))

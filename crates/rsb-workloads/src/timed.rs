@@ -21,7 +21,7 @@ pub(crate) enum CacheState {
     Cold,
 }
 
-/// Order of hot iterations.
+/// How hot iterations are launched and timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Launched back to back without waiting; timed together.
@@ -44,14 +44,14 @@ pub(crate) struct Timed<'d> {
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
-    /// Copies on other buffers, used in rotation with the first.
+    /// The same operation bound to other buffers, used in rotation with the first.
     others: Vec<Bound<'d>>,
-    /// Number of launches.
+    /// Number of launches so far.
     turn: usize,
 }
 
 impl<'d> Timed<'d> {
-    /// Allocates, fills, compiles, runs once and verifies.
+    /// Allocates, fills and compiles, runs the operation once and verifies it.
     pub(crate) fn prepare(
         device: &'d dyn Device,
         operation: Operation,
@@ -75,8 +75,8 @@ impl<'d> Timed<'d> {
         })
     }
 
-    /// Rotates through `sets` sets of buffers, each verified, so that data left in the caches by
-    /// one iteration is not used by the next.
+    /// Adds buffers until there are `sets` sets, each verified, and rotates through them, so that
+    /// no iteration finds the data of the previous one in the caches.
     pub(crate) fn rotating(mut self, sets: u32) -> Result<Self, Failure> {
         for _ in 1..sets {
             let bound = bind(self.device, &self.operation, &self.options, &mut *self.stream)?;
@@ -102,7 +102,7 @@ impl<'d> Timed<'d> {
         self.cache == CacheState::Cold
     }
 
-    /// Sets the order of hot iterations.
+    /// Sets how hot iterations are launched and timed.
     pub(crate) fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
@@ -181,8 +181,8 @@ impl<'d> Timed<'d> {
         Ok(self.stream.elapsed_ns(from, to)?)
     }
 
-    /// Returns the host time in nanoseconds from a launch until the wait for its end returns: the
-    /// median of many, each on an idle device.
+    /// Returns the median host time in nanoseconds between launching on an idle device and the end
+    /// of the wait for completion.
     pub(crate) fn host_latency_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: usize = 101;
         let mut times = Vec::with_capacity(LAUNCHES);
@@ -293,7 +293,7 @@ fn bind<'d>(
 /// If every attempt fails, or the time is impossible for any clock.
 fn measure_again(mut measure: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
     const TRIES: u32 = 4;
-    /// Largest error of an event.
+    /// Largest error of an event in nanoseconds; a more negative time is not measured again.
     const SLIGHTLY_NS: f64 = 1e5;
     let mut time = measure()?;
     for _ in 1..TRIES {
@@ -318,7 +318,7 @@ pub(crate) fn check_time(time_ns: f64) -> Result<(), Failure> {
     )))
 }
 
-/// Function that converts the time of one iteration to fields.
+/// Function that derives the fields of a case from the time of one iteration.
 pub(crate) type Derive<'d> = Box<dyn FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd>;
 
 /// A timed operation with the benchmark's function to derive fields.

@@ -112,13 +112,14 @@ impl Shape {
         (angle.cos(), angle.sin())
     }
 
-    /// Returns the number of weight rows of a norm, whose first input is the normalized data.
+    /// Returns the number of weight rows of a norm: its inputs except the first, which is the
+    /// normalized data.
     const fn norm_rows(&self) -> u64 {
         self.norm.inputs() as u64 - 1
     }
 
-    /// Returns the number of weights in all blocks and, with a vocabulary, in its table, the last
-    /// norm and the head.
+    /// Returns the number of weights in all blocks and, with a vocabulary, in the embedding table,
+    /// the last norm and the head.
     pub(crate) const fn weights(&self) -> u64 {
         let width = self.width();
         let words = if self.vocabulary > 0 {
@@ -137,7 +138,8 @@ impl Shape {
             .saturating_mul(width)
     }
 
-    /// Returns the number of weights that a pass reads; of the table, one row per token.
+    /// Returns the number of weights that a pass reads, counting one row of the embedding table per
+    /// token.
     pub(crate) const fn weights_read(&self) -> u64 {
         let rows = if self.vocabulary > 0 { self.tokens() } else { 0 };
         let table = self.vocabulary.saturating_mul(self.width());
@@ -157,8 +159,8 @@ impl Shape {
         all.chain([(self.vocabulary, width)])
     }
 
-    /// Returns the bytes saved by narrow weights, including their scales, compared with the type of
-    /// all other data.
+    /// Returns the bytes that quantized weights, including their scales, save compared with weights
+    /// in the type of all other data.
     fn bytes_saved(&self) -> u64 {
         let mut saved = 0_u64;
         for (rows, columns) in self.matrices() {
@@ -172,8 +174,8 @@ impl Shape {
         saved
     }
 
-    /// Returns the bytes of `elements` elements, less the bytes `saved` by narrow weights.
-    /// Saturates for a number that exceeds any memory.
+    /// Returns the bytes of `elements` elements, less the bytes `saved` by quantized weights.
+    /// Saturates if the size exceeds any memory.
     fn bytes_of(&self, elements: u64, saved: u64) -> u64 {
         const MOST: u64 = u64::MAX / 64;
         let all = self.dtype.bytes(elements.min(MOST));
@@ -195,7 +197,7 @@ impl Shape {
         self.bytes_of(self.elements(), self.bytes_saved())
     }
 
-    /// Returns the size of `count` indices, in elements.
+    /// Returns the number of elements that take as many bytes as `count` 64-bit indices.
     const fn of_indices(&self, count: u64) -> u64 {
         count.saturating_mul(64 / self.dtype.bits())
     }
@@ -277,7 +279,7 @@ impl Shape {
         let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
         let vocabulary = if self.vocabulary > 0 { 20 } else { 0 };
         let steps = if self.steps > 3 { 3 } else { self.steps };
-        // Rows of narrow weights consist of vectors.
+        // Rows of quantized weights must consist of whole vectors.
         let head_dim = if self.narrow.is_some() { 16 } else { 8 };
         Self {
             layers,
@@ -321,7 +323,7 @@ struct Pass<'d> {
     input: Buffer,
     output: Buffer,
     stages: Vec<Stage>,
-    /// One per stage, or one graph of all stages.
+    /// One kernel per stage, or one graph of all stages.
     kernels: Vec<Box<dyn Kernel + 'd>>,
     /// The first stage of the last block.
     last_block: usize,

@@ -24,12 +24,12 @@ impl Loaded {
     /// Loads the first of `candidates` that can be loaded.
     ///
     /// # Errors
-    /// If none can be loaded: the loader's message about one that exists, if any.
+    /// If none can be loaded: the loader's message about a file that exists, if there is one.
     pub fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
         let mut refusal = None;
         for candidate in candidates {
-            // SAFETY: loading runs the initializers of a library that the user installed under its
-            // well-known name, or named explicitly.
+            // SAFETY: loading runs the library's initializers. The user installed the library under
+            // its well-known name or named it explicitly, and so trusts its code.
             match unsafe { Library::new(candidate) } {
                 Ok(library) => {
                     let path = full_path(candidate);
@@ -52,14 +52,15 @@ impl Loaded {
 
     /// Returns whether the library exports `name`.
     pub fn exports(&self, name: &str) -> bool {
-        // SAFETY: the address is only looked up, never used.
+        // SAFETY: `get` only looks up the address, which is neither called nor dereferenced.
         unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
     }
 
     /// Returns the function `name`, if the library has it. `F` must be its type; the macro
     /// [`crate::function_table`] writes both from one prototype.
     pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
-        // SAFETY: every caller names a documented function and its documented prototype.
+        // SAFETY: `F` is the documented prototype of the function `name`, as this method requires,
+        // and the library is never unloaded, so the pointer stays valid.
         unsafe { self.library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
     }
 }
@@ -69,15 +70,15 @@ fn loader_error(candidate: &Path, text: String) -> Option<String> {
     if let Some(why) = of_another_architecture(candidate, &text) {
         return Some(why);
     }
-    // For a bare name, the loader's message begins with the file that it could not open: if it is a
-    // different one, that is a dependency of this library.
+    // For a bare name, the loader's message begins with the file that could not be opened. If that
+    // is a different file, it is a dependency of this library.
     let itself =
         text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
     (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
 }
 
-/// Returns the message about a file of another architecture. The loader's own `text` may be that it
-/// does not exist.
+/// Returns the message about a file built for another architecture, for which the loader's `text`
+/// may report that the file does not exist.
 fn of_another_architecture(candidate: &Path, text: &str) -> Option<String> {
     if !candidate.is_file() {
         return None;

@@ -1,7 +1,7 @@
 //! A macro that makes a table of optional functions from C prototypes.
 
 /// Defines a struct with one `Option<unsafe extern "C" fn>` for each prototype, a function that
-/// fills it from a library, and a list of the names with their numbers of arguments.
+/// looks them up in a library, and a list of the function names with their numbers of arguments.
 #[macro_export]
 macro_rules! function_table {
     (

@@ -3,7 +3,7 @@
 /// Instruction for a library that lacks a function.
 const SYMBOL_CURE: &str = "install a version that has it: ROCm 5.2 to 7.2, or CUDA 11.4 or newer";
 
-/// Missing part of a library.
+/// Kind of a missing item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingPart {
     /// The library itself, or one of its dependencies.

@@ -1,5 +1,6 @@
-//! `cargo xtask fleet-study`: how often a healthy node of a simulated fleet is called slow, and how
-//! often a slow one is found, next to the fixed limits of other tools on the same values.
+//! `cargo xtask fleet-study`: how often the fleet check calls a healthy node of a simulated fleet
+//! slow, and how often it finds a slow one, compared with fixed limits as in other tools on the
+//! same values.
 
 mod published;
 mod simulation;
@@ -14,17 +15,17 @@ use simulation::{Calls, Scenario};
 
 const USAGE: &str = "cargo xtask fleet-study [--nodes N]";
 
-/// Between-node standard deviations, in percent: fifteen healthy nodes of one model have 0.14 to
-/// 0.36, older fleets 8.
+/// Standard deviations between nodes, in percent. Fifteen healthy nodes of one model have 0.14 to
+/// 0.36; older fleets have 8.
 const NODE_SPREADS: [f64; 5] = [0.15, 0.3, 0.5, 2.0, 8.0];
 const SIZES: [usize; 7] = [5, 6, 12, 20, 50, 1000, 10_000];
-/// Campaigns of a row, whatever their size.
+/// Minimum and maximum number of campaigns per row.
 const CAMPAIGNS: [usize; 2] = [5, 1000];
 
 /// Prints the tables of docs/fleet-study.md.
 ///
 /// # Errors
-/// If an argument is wrong.
+/// If an argument is unknown or not a number.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let nodes = match arguments {
         [] => 20_000,
@@ -40,11 +41,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Campaigns of `scenario` with about `nodes` nodes in all.
+/// Simulates campaigns of `scenario` with about `nodes` nodes in total, and counts the calls.
 fn campaigns(scenario: &Scenario, nodes: usize) -> Calls {
     let [least, most] = CAMPAIGNS;
     let count = (nodes / scenario.nodes).clamp(least, most);
-    // Each row has its own stream, which does not depend on the other rows.
+    // Each row has a separate random stream, independent of the other rows.
     let mut rng = Rng::new(scenario.nodes as u64 * 1009 + (scenario.node_sd * 100.0) as u64);
     let mut calls = Calls::default();
     for _ in 0..count {
@@ -144,7 +145,7 @@ fn share(part: usize, whole: usize) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole as f64)
 }
 
-/// `0.03 % (≤ 0.05)`, with the one-sided 95 % bound (Clopper and Pearson).
+/// Formats a share as `0.030 % (≤ 0.050)`, with the one-sided 95 % bound (Clopper and Pearson).
 fn bounded_share(part: usize, whole: usize) -> String {
     let most = 100.0 * share_at_most(part, whole, 0.95);
     format!("{:.3} % (≤ {most:.3})", 100.0 * part as f64 / whole.max(1) as f64)
@@ -154,7 +155,7 @@ fn bounded_share(part: usize, whole: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The promise of docs/fleet-study.md, on fewer fleets.
+    /// Checks the error rates stated in docs/fleet-study.md, on fewer fleets.
     #[test]
     fn healthy_fleets_pass_and_slow_nodes_are_found() {
         for node_sd in [0.15, 0.5, 2.0] {

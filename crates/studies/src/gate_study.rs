@@ -1,8 +1,8 @@
-//! `cargo xtask gate-study`: how often the gate is wrong, from processes of two builds.
+//! `cargo xtask gate-study`: error rates of the gate, measured with processes of two builds.
 //!
-//! Rounds of pairs are recorded once, and consecutive ones judged. Every verdict comes from the
-//! gate itself; Criterion's own rule judges samples of the same processes beside it.
-//! `examples/record_rounds.rs` records them.
+//! Rounds of pairs are recorded once by `examples/record_rounds.rs`, and suites of consecutive
+//! rounds are judged. The gate itself gives every verdict; Criterion's rule judges samples of the
+//! same processes for comparison.
 
 mod criterion_rule;
 mod recording;
@@ -29,8 +29,8 @@ const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--bu
                                                                        [--suites N] [--only PROJECT]
        cargo xtask gate-study --history FILE";
 
-/// Records rounds; or prints the study of those that are recorded, or of a series of stored runs,
-/// as Markdown.
+/// Records rounds, or prints the study of recorded rounds or of a series of stored runs as
+/// Markdown.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -1,13 +1,12 @@
-//! `cargo xtask gate-study --history FILE`: how often history mode is wrong on real series, and
-//! what it finds.
+//! `cargo xtask gate-study --history FILE`: error rates of `gate --against-history` on real series,
+//! and the slowdowns that it finds.
 //!
-//! Every run of every suite is judged from the runs before it, as it was and with slow-downs
-//! multiplied in: whole runs as the product judges them, and every series by itself, by the gate
-//! and by the simple rules that others use. The code behind the series must be nearly constant:
-//! then whatever is called Regressed as it was is a false alarm, and real changes only make the
-//! figures look worse.
+//! Every run of every suite is judged against the runs before it, unchanged and multiplied by
+//! slowdowns: whole runs as the product judges them, and each series separately, by the gate and by
+//! simple rules of other tools. The measured code must be nearly constant. Then every unchanged run
+//! called Regressed is a false alarm, and real changes only make the results look worse.
 //!
-//! The first part of the runs is for tuning. What counts is the second.
+//! Rules are tuned on the first part of the runs; the reported rates come from the second part.
 
 mod replay;
 pub(crate) mod series;
@@ -22,10 +21,10 @@ use rsb_stats::history::{LEVEL, RUNS, Rule};
 use replay::{RegressionRule, Tally, outside, replay};
 use series::{Part, RecordedSeries};
 
-/// Slow-downs that are multiplied in, after the run as it was.
+/// Slowdown factors; the first is the unchanged run.
 const FACTORS: [f64; 6] = [1.0, 1.1, 1.15, 1.2, 1.3, 1.5];
 
-/// The way in which the gate works.
+/// The rule of the gate.
 const GATE: RegressionRule = RegressionRule::History { rule: Rule::DEFAULT, repeats: 0 };
 
 /// Prints the study of the series in `file` as Markdown.
@@ -63,7 +62,7 @@ fn heading(series: &[RecordedSeries]) -> String {
     )
 }
 
-/// Every rule beside the gate's, each series by itself.
+/// Returns the table of the gate's rule and all others, each series judged separately.
 fn ways(series: &[RecordedSeries], part: Part) -> String {
     let ways = [
         ("`gate --against-history`", GATE),
@@ -101,7 +100,7 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
     text
 }
 
-/// What the intervals hold, beside what they should.
+/// Returns the share of unchanged runs outside their intervals, next to the expected share.
 fn calibration(series: &[RecordedSeries]) -> String {
     let mut text =
         "Share of unchanged runs outside their 95 % interval; 2.5 % on each side is expected:\n\n| \
@@ -118,8 +117,8 @@ fn calibration(series: &[RecordedSeries]) -> String {
 mod tests {
     use super::*;
 
-    /// The series that the constant was chosen on lie outside of the repository: `RSB_SHARED`, or
-    /// `../shared`.
+    /// Reads the series that the constants were tuned on. They are outside the repository, in
+    /// `RSB_SHARED` or `../shared`.
     fn shared_series() -> Option<Vec<RecordedSeries>> {
         let shared = std::env::var_os("RSB_SHARED").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
@@ -133,7 +132,8 @@ mod tests {
         Some(series::read(&file).unwrap())
     }
 
-    /// On the part that they were tuned on. What the other part says is in docs/gate-study.md.
+    /// Checks the rates on the part used for tuning. docs/gate-study.md has the rates on the other
+    /// part.
     #[test]
     fn the_rates_on_hosted_runners_are_those_promised() {
         let Some(series) = shared_series() else { return };
@@ -150,7 +150,8 @@ mod tests {
         assert!(hidden < 0.25, "{hidden}");
     }
 
-    /// Each is the least of its steps with which its side of the intervals holds what it says.
+    /// Each constant is the smallest multiple of 0.05 for which at most 2.5 % of runs are outside
+    /// that side of the interval.
     #[test]
     fn the_reaches_are_those_that_the_first_part_asks_for() {
         let Some(series) = shared_series() else { return };
@@ -180,7 +181,7 @@ mod tests {
         assert!(heading(&series).contains("3 series of 180 values"));
     }
 
-    /// A series whose values lie within 1 % of 1.
+    /// Returns a series whose values are within 1 % of 1.
     fn wobbling(id: &str, better: rsb_model::Better) -> RecordedSeries {
         let values = (0..60).map(|at| 1.0 + 0.01 * (f64::from(at * 7 % 13) / 6.0 - 1.0));
         series::every_second(id, better, values.collect())

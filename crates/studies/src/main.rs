@@ -1,5 +1,5 @@
-//! What `cargo xtask` hands on because it needs more than it: studies that are recorded and
-//! replayed, figures beside those of peers, shaders that are compiled.
+//! Tasks of `cargo xtask` with dependencies that xtask itself does not have: recorded and replayed
+//! studies, comparisons with other tools, and compiled shaders.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 mod fleet_study;

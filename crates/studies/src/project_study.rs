@@ -1,10 +1,9 @@
-//! `cargo xtask gate-study project`: error rates of `gate --against` in a project given on the
-//! command line, and the slowdowns that it finds there. The command line also names the function to
-//! slow down.
+//! `cargo xtask gate-study project`: error rates of `gate --against` in a given project, and how
+//! often it finds a slowdown there. Arguments name the project and the function to slow down.
 //!
-//! The project is copied into a scratch repository. Unchanged, it is judged against itself,
-//! measured though equal. Slowed, a loop stands at the beginning of one function; how long it must
-//! be is found out in tries that are not counted.
+//! The project is copied into a scratch repository. For false alarms, the unchanged project is
+//! judged against itself with `--measure-equal`. For slowdowns, a loop is inserted at the beginning
+//! of the function; its length is calibrated in trials that are not counted.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,37 +15,37 @@ use rsb_stats::estimate::median;
 use serde::Deserialize;
 
 pub(crate) struct ProjectStudy<'a> {
-    /// Directory of the project; `None` is the made one, whose code differs on both sides while
-    /// its work does not.
+    /// Directory of the project; `None` for the synthetic project, whose two sides have different
+    /// code that does the same work.
     pub(crate) project: Option<&'a Path>,
     pub(crate) trials: usize,
     /// Number of processes that keep CPUs busy during the study.
     pub(crate) busy: usize,
-    /// How the made project is slowed.
+    /// How the synthetic project is slowed.
     pub(crate) pattern: Option<Pattern>,
     pub(crate) budget: &'a str,
-    /// Parts of the ids that are measured; none means all.
+    /// Parts of the ids of the cases to measure; empty for all.
     pub(crate) cases: Vec<&'a str>,
-    /// `FILE:LINE`: the loop is put behind this line, the first of a function.
+    /// File and line, the first line of a function: the loop is inserted after it.
     pub(crate) slow: Option<(&'a str, usize)>,
-    /// The case that the function is in.
+    /// Part of the id of the case that runs the function.
     pub(crate) slow_case: &'a str,
     pub(crate) percent: f64,
-    /// For how many seconds a case Criterion measures, where its own verdict on unchanged code, and
-    /// a rule of 5 % on its means, are tried beside.
+    /// Seconds for which Criterion measures each case, to compare its verdict and a limit of 5 % on
+    /// its means on unchanged code.
     pub(crate) criterion: Option<&'a str>,
     pub(crate) cargo: Vec<&'a str>,
 }
 
-/// Which samples of the made project are slower, and by how much: 20 % on average over those that
-/// are.
+/// Samples of the synthetic project that are slower, and by how much. The average of the slowed
+/// samples is 20 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// Nine of ten samples, by 20 %.
     NineOfTen,
     /// Every other sample, by 20 %.
     Half,
-    /// Each sample more than the one before, by 0 to 40 %.
+    /// Each sample slower than the one before, by 0 to 40 %.
     Growing,
 }
 
@@ -60,7 +59,7 @@ impl Pattern {
         }
     }
 
-    /// Extra rounds of successive samples, in percent of the usual ones.
+    /// Returns the extra rounds of successive samples, in percent of the normal number.
     fn extra_rounds(self) -> Vec<usize> {
         match self {
             Self::NineOfTen => (0..10).map(|sample| if sample == 0 { 0 } else { 20 }).collect(),
@@ -70,7 +69,7 @@ impl Pattern {
     }
 }
 
-/// Processes that compute until they are dropped.
+/// Processes that compute in a loop until this value is dropped.
 pub(crate) struct BusyProcesses(Vec<Child>);
 
 impl BusyProcesses {
@@ -94,7 +93,7 @@ impl Drop for BusyProcesses {
     }
 }
 
-/// What the gate says of one trial.
+/// The gate's JSON output of a trial.
 #[derive(Deserialize)]
 struct GateDocument {
     verdict: String,
@@ -110,11 +109,11 @@ struct GateRow {
     confidence_interval: Option<[f64; 2]>,
 }
 
-/// Judges the project against itself, and slowed, and prints one row of a table for each.
+/// Judges the project against itself and, if requested, slowed, and prints the results of each.
 pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
     let scratch = Scratch::of(study)?;
     if study.project.is_none() {
-        // Dependencies are built before anything else competes.
+        // Build dependencies before the busy processes start.
         scratch.gate(study, &["--measure-equal", "--case", "integers/1", "--budget", "1s"])?;
     }
     let _busy = BusyProcesses::start(study.busy)?;
@@ -187,7 +186,7 @@ fn count_verdicts(rows: &[GateRow], wanted: &str) -> usize {
     rows.iter().filter(|row| row.verdict == wanted).count()
 }
 
-/// What the gate says of the made project, slowed by `pattern`.
+/// Returns the gate's verdicts on the synthetic project, slowed by `pattern`.
 fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> Result<String> {
     let mut rows: Vec<GateRow> = Vec::new();
     for trial in 0..study.trials {
@@ -217,8 +216,8 @@ fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) ->
     ))
 }
 
-/// What Criterion says of the same executable run twice, and the rule of `critcmp --threshold 5` on
-/// the change of its means.
+/// Returns how often Criterion, and the rule of `critcmp --threshold 5` on its means, report a
+/// regression if the same executable runs twice.
 fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> Result<String> {
     let (mut all, mut regressed, mut five) = (0, 0, 0);
     for _ in 0..study.trials {
@@ -235,8 +234,8 @@ fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> R
     ))
 }
 
-/// How many cases Criterion's output compares, how many of them it calls regressed, and how many
-/// have a mean that is more than 5 % higher.
+/// Returns the number of cases that Criterion's output compares, how many of them it calls
+/// regressed, and how many have a mean more than 5 % higher.
 pub(crate) fn count_of_criterion(text: &str) -> [usize; 3] {
     let mut counts = [0; 3];
     for (line, next) in with_next(text) {
@@ -257,7 +256,7 @@ fn with_next(text: &str) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// The estimate of `[low estimate high]`, in percent.
+/// Returns the estimate in `[low estimate high]`, in percent.
 fn middle_of(line: &str) -> Option<f64> {
     let inside = line.split_once('[')?.1.split_once(']')?.0;
     inside.split_whitespace().nth(1)?.trim_end_matches('%').replace('\u{2212}', "-").parse().ok()
@@ -267,7 +266,7 @@ fn bound(part: usize, whole: usize) -> String {
     format!("{:.1} %", 100.0 * share_at_most(part, whole, 0.95))
 }
 
-/// Where a calibration begins, and how often it looks.
+/// Initial number of loop turns of a calibration, and the maximum number of its trials.
 const FIRST_LOOP: u64 = 20;
 const LOOKS: usize = 5;
 
@@ -311,14 +310,14 @@ fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     ))
 }
 
-/// The copy of the project, in a repository of its own.
+/// A copy of the project in a separate repository.
 struct Scratch {
     dir: tempfile::TempDir,
-    /// Where both sides are built.
+    /// Directory in which both sides are built.
     cache: tempfile::TempDir,
     name: String,
     program: PathBuf,
-    /// What the file that is slowed holds otherwise.
+    /// Path and original text of the file that is slowed.
     source: Option<(PathBuf, String)>,
 }
 
@@ -333,13 +332,13 @@ impl Scratch {
         run_quietly(
             Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()),
         )?;
-        // A package from a registry carries its manifest twice, and no repository.
+        // Remove the repository, if the project has one, and build outputs.
         drop(std::fs::remove_dir_all(dir.path().join(".git")));
         drop(std::fs::remove_dir_all(dir.path().join("target")));
         let ignore = dir.path().join(".gitignore");
         let ignored = std::fs::read_to_string(&ignore).unwrap_or_default();
         std::fs::write(&ignore, format!("{ignored}\n/target\n"))?;
-        // It may lie below somebody's workspace otherwise.
+        // Commit the copy, which otherwise could belong to a workspace in a parent directory.
         run_git(dir.path(), &["init", "--quiet"])?;
         run_git(dir.path(), &["add", "--all"])?;
         run_git(dir.path(), &["commit", "--quiet", "-m", "as shipped"])?;
@@ -356,7 +355,7 @@ impl Scratch {
         Ok(Self { dir, cache: tempfile::tempdir()?, name, program, source })
     }
 
-    /// What `gate --against HEAD` says, with `more` words.
+    /// Runs `gate --against HEAD` with the arguments `more`, and returns its output.
     fn gate(&self, study: &ProjectStudy<'_>, more: &[&str]) -> Result<GateDocument> {
         let mut command = Command::new(&self.program);
         command.current_dir(self.dir.path()).args(["gate", "--against", "HEAD", "--json"]);
@@ -374,7 +373,8 @@ impl Scratch {
             .with_context(|| format!("{command:?} ended with {}", output.status))
     }
 
-    /// What Criterion says, asked to save a baseline or to compare with it.
+    /// Runs Criterion with `verb`, which saves a baseline or compares with it, and returns its
+    /// output.
     fn bench(&self, study: &ProjectStudy<'_>, verb: &str, seconds: &str) -> Result<String> {
         let mut command = Command::new("cargo");
         command
@@ -391,7 +391,7 @@ impl Scratch {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Writes the made project with `padding` and `extra` rounds.
+    /// Writes the synthetic project with `padding` and `extra` rounds.
     fn make(&self, padding: usize, extra: &[usize]) -> Result<()> {
         let path = self.dir.path().join("src/lib.rs");
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project/src/lib.rs");
@@ -405,7 +405,7 @@ impl Scratch {
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Puts a loop of so many turns into the function.
+    /// Inserts a loop of `turns` turns into the function.
     fn slow(&self, study: &ProjectStudy<'_>, turns: u64) -> Result<()> {
         let (Some((path, text)), Some((_, line))) = (&self.source, study.slow) else {
             return Ok(());
@@ -421,7 +421,7 @@ impl Scratch {
     }
 }
 
-/// The program that judges, built for release.
+/// Returns the path of the program, built for release.
 pub(crate) fn program() -> Result<PathBuf> {
     let program = crate::workspace::target().join("release/rusty-stack-bench");
     if !program.exists() {

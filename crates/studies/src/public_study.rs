@@ -1,8 +1,8 @@
 //! `cargo xtask gate-study public`: `gate --against` in public repositories.
 //!
-//! `public_projects.toml` names the projects, their commits and the regressions that their
-//! histories document. Each trial is a line of a record, so that a study that is interrupted
-//! continues, and the table in docs/gate-study.md is printed from the record alone.
+//! `public_projects.toml` lists the projects, their commits and the regressions documented in their
+//! histories. Each trial is appended as a line to a record, so an interrupted study can be
+//! continued, and the tables in docs/gate-study.md are printed from the record alone.
 
 mod table;
 mod trial;
@@ -27,7 +27,8 @@ pub(crate) struct PublicStudy<'a> {
     pub(crate) clones: PathBuf,
     /// Number of processes that keep CPUs busy during the study.
     pub(crate) busy: usize,
-    /// Required number of suites of unchanged code at this load, over all projects.
+    /// Required number of suites of unchanged code with this number of busy processes, over all
+    /// projects.
     pub(crate) suites: usize,
     /// The only project to study; `None` studies all.
     pub(crate) only: Option<&'a str>,
@@ -49,10 +50,10 @@ struct Project {
     url: String,
     commit: String,
     harness: String,
-    /// Whether changes of the gate were made after its failures in this project.
+    /// Whether the gate was changed because of failures in this project.
     #[serde(default)]
     tuning: bool,
-    /// Whether its unchanged code is judged.
+    /// Whether the project is used for trials of unchanged code.
     #[serde(default = "yes")]
     unchanged: bool,
     #[serde(default)]
@@ -65,7 +66,7 @@ fn yes() -> bool {
     true
 }
 
-/// Two commits of which the second is slower, as the project's history documents.
+/// Two commits, of which the second is slower according to the project's history.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Regression {
@@ -73,16 +74,16 @@ struct Regression {
     url: String,
     good: String,
     bad: String,
-    /// Where the gate is started, relative to the repository.
+    /// Directory in which the gate is started, relative to the repository.
     #[serde(default)]
     dir: String,
     #[serde(default)]
     cargo: Vec<String>,
     #[serde(default)]
     benchmarks: Vec<String>,
-    /// Parts of the ids of the cases that the change reaches.
+    /// Parts of the ids of the cases that the change affects.
     cases: Vec<String>,
-    /// Where it is documented, and the figures given there.
+    /// Where the regression is documented, with the documented values.
     documented: String,
 }
 
@@ -147,7 +148,7 @@ impl PublicStudy<'_> {
         self.only.is_none_or(|only| only == name)
     }
 
-    /// Runs `gate --against HEAD~1` in a fresh clone without other options.
+    /// Runs `gate --against HEAD~1` without other options in a fresh clone of each project.
     fn try_first(&self, list: &List) -> Result<()> {
         let done = self.trials()?;
         for project in list.project.iter().filter(|project| self.wants(&project.name)) {
@@ -168,9 +169,9 @@ impl PublicStudy<'_> {
         Ok(())
     }
 
-    /// Judges each project against itself in turns, both sides measured, until there are as many
-    /// suites as are asked for. The judged side has a function more in every bench executable, of
-    /// another size in each trial: the rest of the code lies elsewhere and does the same.
+    /// Judges each project against itself, in turns, until the record has the required number of
+    /// suites. The judged side has an additional function of a different size in each trial, so all
+    /// other code has different addresses but does the same.
     fn judge_unchanged(&self, list: &List) -> Result<()> {
         let mut done: BTreeMap<String, usize> = BTreeMap::new();
         for trial in self.trials()? {
@@ -247,15 +248,16 @@ impl PublicStudy<'_> {
     }
 }
 
-/// The commit, without anything that an earlier trial left in the tree.
+/// Checks out the commit and removes files left by an earlier trial.
 fn check_out(clone: &Path, commit: &str) -> Result<()> {
     run_git(clone, &["checkout", "--quiet", "--force", "--detach", commit])?;
     run_git(clone, &["clean", "--quiet", "--force", "-d"])
 }
 
-/// Adds a function of `steps` steps to each bench executable, which it calls once when it starts.
+/// Adds a function to each bench executable, which runs once at start. Its size is proportional to
+/// `steps`.
 ///
-/// The linker keeps what `.init_array` points to.
+/// The linker keeps functions that `.init_array` points to.
 fn move_code(clone: &Path, steps: usize) -> Result<()> {
     let listed = Command::new("git")
         .current_dir(clone)
@@ -286,7 +288,8 @@ fn function_of(steps: usize) -> String {
     )
 }
 
-/// The main functions of Criterion, bencher and Divan, and what one written by hand ends with.
+/// Patterns of the main functions of Criterion, bencher and Divan, and of the last call in a
+/// hand-written one.
 const MAIN: &str = "criterion_main!|benchmark_main!|divan::main\\(|\\.final_summary\\(";
 
 #[cfg(test)]

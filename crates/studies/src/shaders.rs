@@ -1,5 +1,5 @@
-//! The SPIR-V of the Vulkan kernels, made from their sources in WGSL and checked in, so that nobody
-//! who builds the program needs a shader compiler. A test finds drift.
+//! SPIR-V of the Vulkan kernels, compiled from their WGSL sources and checked in, so that building
+//! the program needs no shader compiler. A test checks that the files match the sources.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,20 @@ use naga::{CooperativeRole, CooperativeSize, Expression, TypeInner};
 
 use crate::workspace::root;
 
-/// What a source needs beside the prelude.
+/// Files that are combined with a source, and its variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// A file for each type, by this name.
+    /// The prelude and a file for each type, whose name starts with this prefix.
     Types(&'static str),
-    /// The same, and values brought together across a group.
+    /// Like `Types`, with a file that combines values across a workgroup.
     Tree,
-    /// The same, compiled twice, without subgroups and with them.
+    /// Like `Tree`, compiled twice: without subgroups and with them.
     Groups,
-    /// Nothing, compiled once for each shape of [`MATRICES`].
+    /// No other files; compiled once for each shape of [`MATRICES`].
     Matrices,
 }
 
-/// Shapes m × n × 16 of matrix units that there is a kernel for. The length of sums is 16 in each,
-/// which the source relies on.
+/// Supported shapes m × n × 16 of matrix units. The sources rely on a sum length of 16.
 const MATRICES: [(&str, [CooperativeSize; 2]); 3] = [
     ("_16x16x16", [CooperativeSize::Sixteen, CooperativeSize::Sixteen]),
     ("_8x16x16", [CooperativeSize::Eight, CooperativeSize::Sixteen]),
@@ -33,7 +32,7 @@ const MATRICES: [(&str, [CooperativeSize; 2]); 3] = [
 
 const FLOATS: &[&str] = &["f64", "f32", "f16", "bf16"];
 
-/// Each source with the types that it is compiled for.
+/// Each source with its files and the types that it is compiled for.
 const SOURCES: &[(&str, Needs, &[&str])] = &[
     ("memory", Needs::Types("type"), FLOATS),
     ("elementwise", Needs::Types("type"), FLOATS),
@@ -44,13 +43,15 @@ const SOURCES: &[(&str, Needs, &[&str])] = &[
     ("convolution", Needs::Types("type"), FLOATS),
     ("gemm", Needs::Types("type"), &["f64", "f32", "f16", "bf16", "i8"]),
     ("quantized", Needs::Types("type"), &["f32", "f16", "bf16"]),
-    // Peak rates need no packs; they have small files of their own for each type.
+    // The kernels for peak rates do not load packed values; they have small type files of their
+    // own.
     ("peak", Needs::Types("peak"), &["f64", "f32", "f16"]),
     ("peak_matrix", Needs::Matrices, &["f16"]),
 ];
 
 impl Needs {
-    /// The parts of a file before the source, for each form of it: its ending, and the names.
+    /// Returns each variant of a source: the suffix of its file name, and the files that precede
+    /// the source.
     fn forms(self, dtype: &str) -> Vec<(&'static str, Vec<String>)> {
         let parts =
             |names: &[&str]| names.iter().map(|name| format!("{name}.wgsl")).collect::<Vec<_>>();
@@ -74,7 +75,7 @@ impl Needs {
     }
 }
 
-/// One file to be.
+/// A compiled shader and the path of its file.
 struct Shader {
     path: PathBuf,
     bytes: Vec<u8>,
@@ -123,7 +124,7 @@ fn read_source(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The source for matrices of `rows` × `columns` instead of 16 × 16.
+/// Returns the source with matrices of `rows` × `columns` instead of 16 × 16.
 fn set_matrix_size(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
     set_size(&set_size(text, "M", rows), "N", columns)
 }
@@ -136,9 +137,8 @@ fn set_size(text: &str, name: &str, size: CooperativeSize) -> String {
     )
 }
 
-/// Gives every cooperative matrix of `module` the size that its role has in a `product` of rows ×
-/// columns × 16. WGSL can only express square matrices; SPIR-V and naga's intermediate form allow
-/// any size.
+/// Sets the size of every cooperative matrix in `module` by its role in a product of rows × columns
+/// × 16. WGSL supports only square matrices; SPIR-V and naga's IR support any size.
 fn reshape(module: &mut naga::Module, product: [CooperativeSize; 2]) {
     let handles: Vec<_> = module.types.iter().map(|(handle, _)| handle).collect();
     for handle in handles {
@@ -161,7 +161,7 @@ fn reshape(module: &mut naga::Module, product: [CooperativeSize; 2]) {
     }
 }
 
-/// Rows and columns of a matrix with this role in a product of `rows` × `columns` × 16.
+/// Returns rows and columns of a matrix with this role in a product of `rows` × `columns` × 16.
 fn matrix_size(
     role: CooperativeRole,
     [rows, columns]: [CooperativeSize; 2],
@@ -174,8 +174,8 @@ fn matrix_size(
     }
 }
 
-/// SPIR-V 1.3, which every driver of Vulkan 1.1 takes; for a shape of [`MATRICES`] where the source
-/// is of those.
+/// Compiles to SPIR-V 1.3, which every Vulkan 1.1 driver accepts; with a shape of [`MATRICES`] for
+/// the matrix sources.
 fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     let sized = shape.map(|shape| set_matrix_size(text, shape));
     let text = sized.as_deref().unwrap_or(text);
@@ -184,7 +184,7 @@ fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     if let Some(shape) = shape {
         reshape(&mut module, shape);
     }
-    // Every kernel takes a few of the buffers that are declared for all.
+    // Each kernel uses only some of the buffers, which are declared for all kernels.
     naga::compact::compact(&mut module, naga::compact::KeepUnused::No);
     let info = Validator::new(ValidationFlags::all(), Capabilities::all())
         .subgroup_stages(ShaderStages::COMPUTE)
@@ -194,8 +194,8 @@ fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     let options = spv::Options {
         lang_version: (1, 3),
         flags: spv::WriterFlags::empty(),
-        // The host sees to it that nothing is read or written outside, that nothing is divided by
-        // zero, and that each kernel writes the memory of its group before it reads it.
+        // The host guarantees that there are no accesses out of bounds and no divisions by zero;
+        // each kernel writes its workgroup memory before reading it.
         bounds_check_policies: naga::proc::BoundsCheckPolicies::default(),
         zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
         force_loop_bounding: false,
@@ -210,8 +210,8 @@ fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// Arithmetic in f16 comes with the demand for f16 in memory and between stages, which no kernel
-/// has: fewer drivers take that.
+/// Removes the capabilities for f16 in memory and between stages. naga adds them for f16
+/// arithmetic, but no kernel uses them and fewer drivers support them.
 fn without_small_storage(words: &[u32]) -> Vec<u32> {
     const HEADER: usize = 5;
     const CAPABILITY: u32 = 0x0002_0011;
@@ -219,7 +219,7 @@ fn without_small_storage(words: &[u32]) -> Vec<u32> {
     const SMALL: [u32; 3] = [4433, 4434, 4436];
     let (header, body) = words.split_at(HEADER.min(words.len()));
     let mut kept = header.to_vec();
-    // Capabilities are the first instructions, of two words each.
+    // Capabilities are the first instructions; each has two words.
     let capabilities = body.chunks_exact(2).take_while(|pair| pair.first() == Some(&CAPABILITY));
     let count = capabilities.clone().count();
     kept.extend(
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(kept, made.len(), "the spirv folder must contain only generated files");
     }
 
-    /// Rows, columns and use of each matrix type: A is 0, B 1, C 2.
+    /// Returns rows, columns and use of each matrix type: 0 for A, 1 for B, 2 for C.
     fn matrices(words: &[u32]) -> Vec<[u32; 3]> {
         const CONSTANT: u32 = 43;
         const COOPERATIVE_MATRIX: u32 = 4456;

@@ -1,4 +1,5 @@
-//! `cargo xtask speed`: our figures as ratios against a peer in the same run, as a Markdown table.
+//! `cargo xtask speed`: prints a Markdown table of our rates and times next to those of a peer from
+//! the same run, with their ratios.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use serde_json::Value;
 
 use crate::workspace::root;
 
-/// Times that ours and the peer are measured interleaved.
+/// Number of interleaved measurements of each side.
 const ROUNDS: usize = 5;
 
-/// Measures and prints every line; with `only`, those that have these words in their first column.
+/// Measures and prints every row; with `only`, the rows whose first column contains these words.
 pub(crate) fn run(only: &[String]) -> Result<()> {
     let program = Program::build(only.join(" "))?;
     println!("| what | ours | peer | ratio or limit |\n|---|---|---|---|");
@@ -31,9 +32,9 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
 struct Program {
     path: PathBuf,
     scratch: PathBuf,
-    /// What the lines to measure have in their first column.
+    /// Text that the first column of a row to measure contains.
     only: String,
-    /// Lines that have it.
+    /// Number of rows that contain it.
     wanted: Cell<usize>,
 }
 
@@ -65,12 +66,12 @@ impl Program {
         is_wanted
     }
 
-    /// The benchmarks of one verb with these arguments.
+    /// Measures with these arguments and returns the results.
     fn measure(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         self.measure_beside(&[], arguments)
     }
 
-    /// The same with these variables of the environment.
+    /// Measures with these environment variables and arguments and returns the results.
     fn measure_beside(
         &self,
         environment: &[(&str, &str)],
@@ -92,7 +93,7 @@ impl Program {
         Ok(document["benchmarks"].as_array().cloned().unwrap_or_default())
     }
 
-    /// The rate of one product on so many threads; `None` when it was skipped.
+    /// Returns the rate of a product on `threads` threads; `None` if it was skipped.
     fn gemm(
         &self,
         shape: &Shape,
@@ -115,7 +116,7 @@ impl Program {
         self.figure_beside(environment, &arguments, "gflops")
     }
 
-    /// One metric of the one case that `arguments` choose; `None` when it was skipped.
+    /// Returns a metric of the only case that `arguments` select; `None` if it was skipped.
     fn figure(&self, arguments: &[&str], metric: &str) -> Result<Option<f64>> {
         self.figure_beside(&[], arguments, metric)
     }
@@ -134,7 +135,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // What cannot be removed from the temporary directory is left to the system.
+        // If the directory cannot be removed, the system cleans up its temporary files.
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
 }
@@ -144,7 +145,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Each side measured interleaved; their medians.
+/// Measures both sides alternately and returns their medians.
 fn measure_interleaved(
     mut ours: impl FnMut() -> Result<Option<f64>>,
     mut peer: impl FnMut() -> Result<Option<f64>>,
@@ -215,8 +216,8 @@ fn copy_against_c(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// Four times the largest cache of the first CPU, as STREAM demands, in steps of 64 MiB; 128 MiB
-/// where it is not told.
+/// Returns the array size in bytes: at least four times the largest cache of the first CPU, as
+/// STREAM requires, rounded up to 64 MiB. 128 MiB if the cache sizes are unknown.
 fn beyond_caches() -> u64 {
     let largest = (0..8).filter_map(cache_kibibytes).max().unwrap_or(32 << 10);
     (4 * 1024 * largest).next_multiple_of(64 << 20)
@@ -227,7 +228,7 @@ fn cache_kibibytes(index: u32) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().strip_suffix('K')?.parse().ok()
 }
 
-/// What the C program reached; nothing where it has no such stores on this CPU.
+/// Returns the rate of the C program; `None` if it does not support these stores on this CPU.
 fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     let around = (stores == "non-temporal").then_some("around");
     let output =
@@ -235,16 +236,16 @@ fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-/// An instruction set that both sides keep to.
+/// An instruction set to which both sides are limited.
 struct Cap {
     name: &'static str,
-    /// Our provider that does.
+    /// Our provider limited to this instruction set.
     ours: &'static str,
-    /// Variables that keep the peers to it.
+    /// Environment variables that limit the peers to it.
     peers: [(&'static str, &'static str); 3],
 }
 
-/// AVX2, and VNNI where that is beside it.
+/// AVX2, with VNNI if the CPU supports it.
 const AVX2: Cap = Cap {
     name: "AVX2",
     ours: "native-avx2",
@@ -255,7 +256,7 @@ const AVX2: Cap = Cap {
     ],
 };
 
-/// All of AVX-512, where a CPU has AMX beside it.
+/// AVX-512, for CPUs that also have AMX.
 const AVX512: Cap = Cap {
     name: "AVX-512",
     ours: "native-avx512",
@@ -266,7 +267,7 @@ const AVX512: Cap = Cap {
     ],
 };
 
-/// A product, and how it is written in a table.
+/// A product, and its description in a table.
 struct Shape {
     dtype: &'static str,
     axes: &'static [&'static str],
@@ -282,7 +283,7 @@ impl Shape {
         Self { dtype, axes: &["shape=2048x2048x2048"], shown: "2048³" }
     }
 
-    /// A row times the transposed weights of a layer, as for one token.
+    /// Returns a row times the transposed weights of a layer, as for a single token.
     const fn token(dtype: &'static str) -> Self {
         Self {
             dtype,
@@ -292,8 +293,8 @@ impl Shape {
     }
 }
 
-/// Products by the provider that is chosen here and by each other one, on one thread and on all;
-/// then our own kernels with the instruction set capped on both sides.
+/// Compares the default provider with each peer, on one thread and on all; then our kernels with
+/// the peers, all limited to the same instruction set.
 fn gemm_against_providers(program: &Program) -> Result<()> {
     let all = std::thread::available_parallelism()?.to_string();
     let threads = if all == "1" { vec!["1"] } else { vec!["1", all.as_str()] };
@@ -325,8 +326,8 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// A row of one product on so many threads by a provider of ours and by a peer; none where the peer
-/// has none.
+/// Prints a row that compares a product on `threads` threads with a peer; none if the peer does not
+/// support it.
 fn gemm_against(
     program: &Program,
     shape: &Shape,
@@ -336,7 +337,7 @@ fn gemm_against(
 ) -> Result<()> {
     let ours = cap.map_or("auto", |cap| cap.ours);
     if cap.is_some() && (peer, shape.dtype) == ("mkl", "bf16") {
-        // Kept to AVX-512 it takes every CPU for bf16, whatever number it is told.
+        // If limited to AVX-512, MKL ignores the number of threads for bf16 and uses every CPU.
         return Ok(());
     }
     let capped = cap.map_or_else(String::new, |cap| format!(", both capped to {}", cap.name));

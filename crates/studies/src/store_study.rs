@@ -1,8 +1,7 @@
-//! `cargo xtask store-study`: how long a history of up to ten million values takes to be indexed,
-//! opened and asked.
+//! `cargo xtask store-study`: times to index, open and query a history of up to ten million values.
 //!
-//! The runs are written as files, as `run` leaves them, and indexed as the program does when it
-//! opens a directory that has no index. Each figure is of a warm cache.
+//! The runs are written as files, like those of `run`, and indexed as when the program opens a
+//! directory without an index. All times are with a warm cache.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,17 +16,17 @@ use rsb_model::{
 use rsb_store::{HistoryFilter, HistoryQuestion, SeriesFilter, Store, sealed_text};
 use rusqlite::Connection;
 
-/// Cases of a run; each has [`METRICS`] metrics: 2,000 series.
+/// Number of cases of a run; with [`METRICS`] metrics each, these are 2,000 series.
 const CASES: u32 = 500;
 const METRICS: usize = 4;
 const MANY: Shape = Shape { cases: CASES, seconds_apart: 8_640 };
 const ONE: Shape = Shape { cases: 1, seconds_apart: 60 };
-/// Runs of the long series.
+/// Number of runs of the long series.
 const LONG: u32 = 1_000_000;
-/// Runs of a million values.
+/// Number of runs with a million values in total.
 const MILLION: u32 = 1_000_000 / (CASES * METRICS as u32);
 const TIMES: usize = 20;
-/// The series that is asked for: of a case in the middle.
+/// The queried case, from the middle of the list.
 const CASE: &str = "cpu_performance/gemm/cpu:0/f32/case-250";
 
 #[derive(Clone, Copy)]
@@ -36,14 +35,13 @@ struct Shape {
     seconds_apart: i64,
 }
 
-/// Makes the history in a directory that is removed, or in the one named, which stays.
+/// Runs the study in a temporary directory, or in the given one, which is kept.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
     println!("| history | operation | median | 99 of 100 |\n|---|---|---|---|");
     if arguments.get(1).is_some_and(|word| word == "long") {
-        // A million files; nothing is asked of it here but to be indexed: it is what `serve` is
-        // timed on.
+        // A million files, which are only indexed: `serve` is timed on this directory.
         let long = dir.join("long");
         write(&long, 0..LONG, ONE)?;
         row("a series of 1 M", "index the run files", &mut [build_index(&long)?]);
@@ -61,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     add_one(&ten)
 }
 
-/// Writes these runs, unless they are there.
+/// Writes these runs, except those that already exist.
 fn write(dir: &Path, runs: std::ops::Range<u32>, shape: Shape) -> Result<()> {
     let dir = dir.join("runs");
     fs::create_dir_all(&dir)?;
@@ -75,8 +73,8 @@ fn write(dir: &Path, runs: std::ops::Range<u32>, shape: Shape) -> Result<()> {
     Ok(())
 }
 
-/// The run at this place: of times that wander a little, and without samples, whose text would be
-/// most of it.
+/// Returns run number `at`, with times that vary slightly and without samples, which would be most
+/// of its text.
 fn made_up(at: u32, shape: Shape) -> Result<Run> {
     let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * shape.seconds_apart)?;
     let environment = Environment {
@@ -130,7 +128,7 @@ fn build_index(dir: &Path) -> Result<Duration> {
     Ok(took)
 }
 
-/// Indexes `dir` from nothing, opens it again, and asks it.
+/// Indexes `dir` from scratch, opens it again, and queries it.
 fn measure(dir: &Path, history: &str) -> Result<()> {
     let database = dir.join("benchmarks.db");
     row(history, "index the run files", &mut [build_index(dir)?]);
@@ -198,7 +196,7 @@ fn commit(at: u32) -> String {
     format!("{at:040x}")
 }
 
-/// How long one more run takes to be kept where there are many.
+/// Measures how long storing one more run takes if there are already many.
 fn add_one(dir: &Path) -> Result<()> {
     let store = Store::open_for_writing(dir)?;
     let mut times = Vec::new();
@@ -224,7 +222,7 @@ fn rows(connection: &Connection, sql: &str) -> Result<usize> {
     Ok(count)
 }
 
-/// Asks once so that the cache is warm, then [`TIMES`] times.
+/// Runs the query once to warm the cache, then [`TIMES`] times, and prints its times.
 fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -> Result<()> {
     let count = question().with_context(|| what.to_owned())?;
     ensure!(count > 0, "no rows: {what}");
@@ -246,7 +244,7 @@ fn row(history: &str, what: &str, times: &mut [Duration]) {
     println!("{line}");
 }
 
-/// The time that the share `share` of the sorted `times` does not exceed.
+/// Returns the quantile `share` of the sorted `times`.
 fn at_share(times: &[Duration], share: f64) -> Duration {
     times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default()
 }

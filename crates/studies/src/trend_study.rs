@@ -1,5 +1,5 @@
-//! `cargo xtask trend-study`: how often `trend` sees a change where there is none, how soon it sees
-//! one, how well its points agree with people's, and what it takes.
+//! `cargo xtask trend-study`: how often `trend` reports a change where there is none, how soon it
+//! detects a step, how well its change points agree with human annotations, and how long it takes.
 
 mod agreement;
 mod dataset;
@@ -21,13 +21,13 @@ const USAGE: &str =
     "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
 
 struct StudyOptions {
-    /// Seeded series of each kind and length.
+    /// Number of seeded series of each kind and length.
     count: usize,
     /// Directory of the Turing Change Point Dataset.
     tcpd: Option<PathBuf>,
-    /// CSV of real benchmark series.
+    /// CSV file of real benchmark series.
     series: Option<PathBuf>,
-    /// A Python with apache-otava.
+    /// Python interpreter with apache-otava.
     otava: Option<String>,
 }
 
@@ -65,10 +65,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What `trend` says of daily `values` with its defaults.
+/// Returns the result of `trend` on daily `values` with its default settings.
 fn trend_of(values: &[f64]) -> SeriesTrend {
     let mut document = trend_with(&[input_of(values)], &TrendSettings::DEFAULT);
-    // A series with a finite value has a trend.
+    // `trend` returns a series for each input with a finite value.
     document.series.swap_remove(0)
 }
 

@@ -1,4 +1,4 @@
-//! Where the workspace and its build directory are.
+//! Paths of the workspace and its build directory.
 
 use std::path::PathBuf;
 

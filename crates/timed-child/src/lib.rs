@@ -1,5 +1,6 @@
-//! Child processes with a time limit and bounded output, and with bounded memory if they get input.
-//! A child that exceeds its time limit is killed, together with the processes that it started.
+//! Child processes with a time limit and bounded output. Children with input also have bounded
+//! memory. A child that exceeds its time limit is killed, together with the processes that it
+//! started.
 //!
 //! This is a separate crate without dependencies on the rest of the workspace, because crates that
 //! need it (to query drivers, interpreters or git) may not depend on each other, and `rsb-model`,
@@ -11,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Upper limit of the output in bytes. Further output stays in the pipe, which is closed.
+/// Maximum size of the output in bytes. Further output is not read, and the pipe is closed.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
 /// Handling of the child's standard error.
@@ -30,8 +31,8 @@ pub struct ChildOutput {
     pub stdout: String,
     /// Standard error, if it is kept.
     pub stderr: String,
-    /// Exit status. `None` if the child was killed because, at the time limit, it was still running
-    /// or a process that it had started still held its output open.
+    /// Exit status. `None` if the child was killed at the time limit, because it was still running
+    /// or because a process that it had started still held its output open.
     pub status: Option<ExitStatus>,
 }
 
@@ -74,7 +75,8 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
     Ok(ChildOutput { stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, status })
 }
 
-/// Runs `command` with `input`, until it ends or exceeds `bounds`. It need not read its input.
+/// Runs `command` with `input`, until it ends or exceeds `bounds`. The child need not read its
+/// input.
 ///
 /// # Errors
 /// If it cannot be started, or its memory cannot be limited.
@@ -87,7 +89,7 @@ pub fn run_with_input(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     lead_a_group(command);
     let mut child = command.spawn()?;
-    // Limited before there is anything for it to read.
+    // Limit the memory before the child gets any input.
     let fed = limit_memory(&child, bounds.memory_bytes)
         .and_then(|()| write_to(child.stdin.take(), input));
     if let Err(error) = fed {
@@ -97,7 +99,7 @@ pub fn run_with_input(
     Ok(answer(child, deadline, bounds.answer_bytes))
 }
 
-/// Writes in a separate thread, because a child may answer before it has read everything.
+/// Writes the input in a separate thread, because a child may answer before it has read everything.
 fn write_to(pipe: Option<ChildStdin>, input: Vec<u8>) -> io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let thread = std::thread::Builder::new().name("child".to_owned()).spawn(move || {
@@ -125,7 +127,7 @@ fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
 
 fn end(child: &mut Child) {
     kill_group(child);
-    // Errors are ignored: it may have ended already. In any case it must be reaped.
+    // Errors are ignored, because the child may have ended already. It must be reaped in any case.
     drop(child.kill());
     drop(child.wait());
 }
@@ -135,7 +137,7 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            // Its output has ended, so it exits within microseconds.
+            // The output has ended, so the child exits within microseconds.
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
             _ => return None,
         }
@@ -280,7 +282,7 @@ mod tests {
         if !dir.exists() {
             return false;
         }
-        // The parent may reap it later; a zombie does not run anymore.
+        // The grandchild may be reaped later; a zombie does not run anymore.
         let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
         !stat.contains(") Z ")
     }

@@ -1,4 +1,5 @@
-//! Circles of files must not span two top-level modules of a crate; `cargo xtask tidy` checks this.
+//! Check that dependency cycles between files do not span two top-level modules of a crate, for
+//! `cargo xtask tidy`.
 //!
 //! A file uses the files that define the names in it. `mod` and `pub use` do not count as uses.
 
@@ -16,7 +17,8 @@ use source::{ModulePath, SourceModule};
 /// Maximum number of re-exports to follow in a row.
 const MAX_REEXPORTS: usize = 12;
 
-/// Returns the circles of every crate below `root`, each with its shortest cycle.
+/// Returns the groups of mutually dependent files of every crate below `root`, each with its
+/// shortest cycle.
 pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for crate_root in crate_roots(root)? {
@@ -87,7 +89,7 @@ enum Target {
 /// Files used by each file, with the first line of each use.
 type Uses = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// Describes each circle of files that spans two top-level modules.
+/// Describes each group of mutually dependent files that spans two top-level modules.
 fn circles(modules: &BTreeMap<ModulePath, SourceModule>) -> Vec<String> {
     let uses = uses(modules);
     let mut rooms: BTreeMap<&str, &str> = BTreeMap::new();
@@ -221,7 +223,7 @@ fn reached<'a>(uses: &'a Uses, file: &'a str) -> BTreeSet<&'a str> {
     found
 }
 
-/// Describes the shortest cycle in `circle` that leaves a top-level module.
+/// Describes the shortest cycle in the group `circle` that leaves a top-level module.
 fn shortest(uses: &Uses, circle: &BTreeSet<&str>, rooms: &BTreeMap<&str, &str>) -> String {
     let mut best: Option<Vec<&str>> = None;
     for from in circle {

@@ -16,7 +16,7 @@ const BACKENDS: &[&str] = &["crates/rsb-cpu/", "crates/rsb-gpu/", "crates/rsb-po
 /// Separate programs, whose names no other crate can use.
 const APART: &[&str] = &["/tests/", "/benches/", "/examples/", "tests/", "benches/", "examples/"];
 
-/// Where a name can be used.
+/// Visibility of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Every crate: `pub`.

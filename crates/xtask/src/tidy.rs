@@ -198,12 +198,12 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         &["crate::revisions"],
         "the gate must not depend on how programs are built",
     ),
-    ("crates/rsb-insight/src", SURFACE, "it prints nothing and reads no command line"),
-    ("crates/rsb-notify/src", SURFACE, "it prints nothing and reads no command line"),
+    ("crates/rsb-insight/src", SURFACE, "the crate prints nothing and reads no command line"),
+    ("crates/rsb-notify/src", SURFACE, "the crate prints nothing and reads no command line"),
     (
         "crates/rsb-notify/src/policy",
         IMPURE,
-        "what is sent depends only on the state, the time and the alerts given",
+        "messages must depend only on the state, the time and the given alerts",
     ),
     (
         "crates/rsb-app/src",
@@ -216,8 +216,8 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "the configuration must not depend on its users",
     ),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text only"),
-    ("src/show.rs", &["crate::commands"], "subcommands use it, not the reverse"),
-    ("src/console.rs", &["crate::commands"], "subcommands use it, not the reverse"),
+    ("src/show.rs", &["crate::commands"], "subcommands use this file, not the reverse"),
+    ("src/console.rs", &["crate::commands"], "subcommands use this file, not the reverse"),
 ];
 
 /// Modules of `src/commands` that subcommands share.
@@ -256,7 +256,7 @@ pub(crate) fn run() -> Result<()> {
     breaches.extend(crate::names::breaches(&root)?);
     breaches.extend(crate::circles::breaches(&root)?);
     if !breaches.is_empty() {
-        bail!("{} breaches of the rules:\n  {}", breaches.len(), breaches.join("\n  "));
+        bail!("{} violations of the rules:\n  {}", breaches.len(), breaches.join("\n  "));
     }
     Ok(())
 }

@@ -1,15 +1,16 @@
 """Measures the prediction error of `recommend`: the numbers of docs/recommendation.md.
 
-    python3 python/checks/recommendation/study.py fit DIR          # fits the constants on the fitted models
-    python3 python/checks/recommendation/study.py report MACHINE   # the error on the reported models
-    python3 python/checks/recommendation/study.py across FROM TO   # for a machine with only known peaks, from another
-    python3 python/checks/recommendation/study.py roof FROM TO     # the likelihood of values of `roof`, on the fitted models
+    python3 python/checks/recommendation/study.py fit DIR          # fits the constants to the models marked as fitted
+    python3 python/checks/recommendation/study.py report MACHINE   # the error on the models marked as reported
+    python3 python/checks/recommendation/study.py across FROM TO   # the error on TO, predicted from times on FROM and peaks of TO
+    python3 python/checks/recommendation/study.py roof FROM TO     # the likelihood of several values of the constant `roof`
     python3 python/checks/recommendation/study.py published DIR    # the error on published times
 
 The prediction is that of crates/rsb-insight/src/model_results/predict.rs: the logarithm of a time
-over its roofline time is a Gaussian process over places, runtimes, families and sizes. A machine is
-a directory next to this file, with times.csv and, if peaks were measured, peaks.csv. A model is
-left out by removing its block of the covariance.
+over its roofline time is a Gaussian process over places, runtimes, families and sizes. A place is a
+machine with a runtime and a number of threads. A machine is a directory next to this file, with
+times.csv and, if peaks were measured, peaks.csv. To leave out a model, its block is removed from
+the covariance.
 """
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class Cell:
     bytes: float
     calls: float
     seconds: float
-    # Peak of the place, in operations and bytes per second.
+    # Peak rates of the place, in operations and bytes per second.
     peak: float = 1.0
     bandwidth: float = 1.0
     # Whether the peaks were measured; otherwise they are the highest rates of any pass.
@@ -79,16 +80,16 @@ class Cell:
         )
 
     def roofline(self) -> float:
-        """Returns the seconds of the slower of arithmetic and memory traffic at peak rates."""
+        """Returns the roofline time: the longer of arithmetic and memory traffic at peak rates, in seconds."""
         return max(self.flops / self.peak, self.bytes / self.bandwidth)
 
     def expected(self, constants: dict) -> float:
-        """Returns the expected seconds: arithmetic, memory traffic and kernel calls."""
+        """Returns the expected time: the sum of arithmetic, memory traffic and kernel calls, in seconds."""
         return self.flops / self.peak + self.bytes / self.bandwidth + self.calls * constants["call_us"] * 1e-6
 
 
 def cells(machine: str) -> list[Cell]:
-    """Returns all measurements of `machine`, with peaks of `compute-peak` and `memory-bandwidth` if any."""
+    """Returns all measurements of `machine`, with its measured peak rates if it has a peaks.csv."""
     peaks: dict = {}
     if (HERE / machine / "peaks.csv").exists():
         with (HERE / machine / "peaks.csv").open(encoding="utf-8") as file:
@@ -120,13 +121,13 @@ PUBLISHED = {
     "RTX 5090": "benchmark-infer-amp-nchw-pt291-cu130-5090.csv",
     "RTX PRO 6000": "benchmark-infer-amp-nchw-pt291-cu130-pro6000maxq.csv",
 }
-# Every 7th model (by name) that is in all files is used; of each four of these, three are fitted
-# and one is reported.
+# Every 7th model (by name) that is in all files is used. Of every four of these models, three are
+# fitted and one is reported.
 EVERY, REPORTED = 7, 4
 
 
 def published(directory: Path) -> tuple[list[Cell], list[str]]:
-    """Returns the cells of timm's files, and the models to report."""
+    """Returns the measurements in timm's files, and the names of the models to report."""
     found: list[Cell] = []
     for place, name in PUBLISHED.items():
         with (directory / name).open(encoding="utf-8") as file:
@@ -150,7 +151,7 @@ def published(directory: Path) -> tuple[list[Cell], list[str]]:
 
 
 def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
-    """Returns the covariance of cells, without noise."""
+    """Returns the covariance matrix between two lists of cells, without noise."""
 
     def same(name):
         numbers: dict = {}
@@ -169,15 +170,15 @@ def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
 
 
 def residuals(some: list[Cell], s: dict) -> numpy.ndarray:
-    """Returns the logarithms of measured over expected time."""
+    """Returns the logarithm of measured over expected time for each cell."""
     return numpy.array([math.log(one.seconds / one.expected(s)) for one in some])
 
 
 def predicted(known: list[Cell], wanted: list[Cell], s: dict):
-    """Predicts times.
+    """Predicts the times of the cells `wanted` from the measured cells `known`.
 
     Returns:
-        Seconds, and the standard deviation of their logarithm.
+        The predicted seconds, and the standard deviations of their logarithms.
     """
     if not known:
         raise ValueError("no known cells to predict from")
@@ -191,7 +192,7 @@ def predicted(known: list[Cell], wanted: list[Cell], s: dict):
 
 
 def nearest(known: list[Cell], wanted: list[Cell]) -> numpy.ndarray:
-    """Predicts by the utilization of the nearest model in size of the same family and place."""
+    """Predicts each time from the utilization of the model closest in size, of the same family at the same place."""
     found = []
     for one in wanted:
         same = [k for k in known if k.family == one.family and k.place == one.place]
@@ -201,17 +202,18 @@ def nearest(known: list[Cell], wanted: list[Cell]) -> numpy.ndarray:
 
 
 def errors(seconds, wanted: list[Cell]) -> numpy.ndarray:
-    """Returns relative errors."""
+    """Returns the relative errors of the predicted `seconds`."""
     true = numpy.array([one.seconds for one in wanted])
     return numpy.abs(seconds - true) / true
 
 
-# Blocks that are left out at a time: a model everywhere, a model at one place, a place.
+# Ways to form the blocks that are left out: a model everywhere, a model at one place,
+# or a whole place.
 BLOCKS = (lambda one: one.model, lambda one: (one.model, one.place), lambda one: one.place)
 
 
 def left_out(some: list[Cell], s: dict, block_of) -> tuple[float, numpy.ndarray]:
-    """Leaves out each block; returns the total negative log density, and the relative errors."""
+    """Predicts each block from all others; returns the total negative log density and the relative errors."""
     inverse = numpy.linalg.inv(covariance(some, some, s) + s["noise"] ** 2 * numpy.eye(len(some)))
     y = residuals(some, s)
     weighed, total, off = inverse @ y, 0.0, numpy.zeros(len(some))
@@ -227,7 +229,7 @@ def left_out(some: list[Cell], s: dict, block_of) -> tuple[float, numpy.ndarray]
 
 
 def score(some: list[Cell], s: dict) -> float:
-    """Returns the total negative log density over all three kinds of blocks."""
+    """Returns the total negative log density over the three ways to form blocks."""
     return sum(left_out(some, s, block_of)[0] for block_of in BLOCKS)
 
 
@@ -248,23 +250,24 @@ def fit(sets: list[list[Cell]]) -> dict:
 
 
 def figures(name: str, off: numpy.ndarray, covered: float | None = None):
-    """Prints a row of the page."""
+    """Prints a row of a table of docs/recommendation.md."""
     said = "" if covered is None else f"{100 * covered:.0f} %"
     print(f"| {name} | {len(off)} | {100 * numpy.median(off):.0f} % | {100 * numpy.quantile(off, 0.9):.0f} % | {said} |")
 
 
 def covered(seconds, deviation, wanted: list[Cell]) -> float:
-    """Returns the share of cells in their 80 % interval."""
+    """Returns the share of cells whose measured time is within the 80 % interval of its prediction."""
     away = numpy.abs(numpy.log(numpy.array([one.seconds for one in wanted]) / seconds))
     return float(numpy.mean(away <= EIGHT_IN_TEN * deviation))
 
 
 def triples(seconds, deviation, wanted: list[Cell]):
-    """Returns how often the fastest of three places is predicted, and how often one is clearly predicted.
+    """Returns how often the fastest of three places is predicted correctly.
 
     Returns:
-        The number of triples, and shares: fastest predicted; predicted within 5 % of the fastest;
-        clear winner predicted; of these, correct.
+        The number of triples, and four shares: the predicted place is the fastest; it is at most 5 %
+        slower than the fastest; its interval is below those of the other two places; and, of these,
+        it is the fastest.
     """
     by_case: dict = {}
     for one, time, spread in zip(wanted, seconds, deviation):
@@ -294,7 +297,7 @@ def report(all_cells: list[Cell], reported: list[str], s: dict):
     figures("nearest size of the family at the place", errors(nearest(known, wanted), wanted))
 
     def each(name, of_place):
-        """Predicts each place from the cells that `of_place` returns for it."""
+        """Predicts the reported models at each place from the cells that `of_place` returns for it."""
         found = [(ask, *predicted(of_place(place), ask, s)) for place in places for ask in [[o for o in wanted if o.place == place]]]
         asked = [one for ask, _, _ in found for one in ask]
         seconds, deviation = (numpy.concatenate([part[at] for part in found]) for at in (1, 2))
@@ -314,7 +317,7 @@ def report(all_cells: list[Cell], reported: list[str], s: dict):
 
 
 def named(seen: list):
-    """Prints the table of predicted fastest places."""
+    """Prints how often the fastest of three places is predicted."""
     print("\n| fastest of three places | triples | predicted | predicted within 5 % of it | clear winner predicted | of these correct |\n|---|--:|--:|--:|--:|--:|")
     for name, (seconds, deviation, asked) in seen:
         count, *shares = triples(seconds, deviation, asked)
@@ -322,7 +325,7 @@ def named(seen: list):
 
 
 def spread(machine: str):
-    """Prints the spread of the samples of a pass: the longest over the shortest."""
+    """Prints how much the samples of a pass vary: the longest over the shortest."""
     with (HERE / machine / "times.csv").open(encoding="utf-8") as file:
         found = [(row["threads"], float(row["high_ms"]) / float(row["low_ms"]) - 1.0) for row in csv.DictReader(file)]
     half = {name: numpy.median([one for threads, one in found if name in ("all", threads)]) for name in ("all", "1", "2")}
@@ -347,7 +350,7 @@ def roof_likelihood(there: list[Cell], here: list[Cell], reported: list[str]):
 
 
 def across(there: list[Cell], here: list[Cell], reported: list[str], s: dict):
-    """Prints the error on a machine with known peaks but few or no measurements, from another machine."""
+    """Prints the error on machine `here`, with known peaks but few or no times, predicted from machine `there`."""
     fitted, wanted = ([one for one in some if (one.model in reported) is is_wanted] for some, is_wanted in ((there, False), (here, True)))
     places = sorted({one.place for one in here})
     cheapest = [one for place in places for one in sorted((o for o in here if o.place == place and o.model not in reported), key=lambda o: o.seconds)[:3]]

@@ -1,6 +1,6 @@
 """Times models in each runtime with each number of threads: the data of docs/recommendation.md.
 
-    python3 python/checks/recommendation/times.py --out times.csv bert-tiny vit-tiny   # no name: all of models.toml
+    python3 python/checks/recommendation/times.py --out times.csv bert-tiny vit-tiny   # without names: all of models.toml
 
 Models are prepared, verified and timed by the code of `rusty-stack-bench models` (`workloads`), in
 one process, so that a model is built and exported once for all runtimes and threads. Before timing,
@@ -33,9 +33,10 @@ from rusty_stack_bench.workloads import core, model_build, model_onnxruntime, mo
 RUNTIMES = ("pytorch", "onnxruntime", "openvino")
 THREADS = (1, 2)
 CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
-# Seconds of all samples of a case, and number of samples; fewer if a pass takes longer than twice that time.
+# Seconds of all samples of a case, number of samples, and number of samples if a pass
+# takes over 2 x SECONDS.
 SECONDS, ROUNDS, FEW = 0.5, 5, 2
-# Seconds after which the program waits for a line again.
+# Seconds of timing after which the program again waits for a line on standard input.
 PIECE = 140
 FIELDS = ("model", "batch", "length", "runtime", "threads", "ms", "low_ms", "high_ms", "samples")
 
@@ -91,7 +92,7 @@ class Pass:
 
 
 def case_of(row: dict, batch: int, length: int, runtime: str) -> core.Case:
-    """Returns a pass in f32 on the CPU."""
+    """Returns the case of one pass in f32 on the CPU."""
     params = {"dtype": "f32", "batch_size": str(batch), "sequence_length": str(length), "runtime": runtime}
     return core.Case("models", "forward", "cpu:0", params | {"model": row["name"], "definition": json.dumps(row)})
 
@@ -111,7 +112,7 @@ def prepared(row: dict, batch: int, length: int) -> list:
 
 
 def timed(passes: list) -> list:
-    """Times the passes of a shape in rounds, in turns, and returns one row per pass."""
+    """Times the passes of a shape in alternation, in several rounds, and returns one row per pass."""
     works = [(one.key, core.Work(one.ready().run, lambda _: {})) for one in passes]
     samples: list = [[] for _ in works]
     iters, slowest = [], 0.0

@@ -4,9 +4,10 @@ The meta device allocates no memory; `rag` is counted on the CPU.
 
     python3 python/checks/recommendation/work.py                 # every model of the catalogue and of the study, as TOML
 
-`flops` are a, c and d of b (a + c s + d s^2) for b sequences of s positions; a multiply-add counts
-as two. `operations` are p and q of p + q s, the number of PyTorch kernel calls. If the length is
-fixed, everything is in a and p. The output is `work` of the rows of the catalogue. The largest
+`flops` contains the coefficients a, c and d of b (a + c s + d s^2), the operations for b sequences of
+s positions; a multiply-add counts as two. `operations` contains p and q of p + q s, the number of
+PyTorch kernel calls. For models of fixed length the other coefficients are 0. The output is the
+value of `work` for the rows of the catalogue. The largest
 models take minutes.
 """
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 
 import tomllib
 
-# On the meta device the numbers of image tokens cannot be compared.
+# Skips a check in transformers that compares numbers of image tokens, which the meta
+# device does not have.
 os.environ["TRANSFORMERS_DISABLE_TORCH_CHECK"] = "1"
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +51,8 @@ def counted(row: dict, batch: int, length: int) -> tuple[int, int]:
     # Retrieval depends on values, so rag models need a real device.
     with torch.device("cpu" if row["family"] == "rag" else "meta"), torch.no_grad():
         subject = model_build.Subject(torch, row, batch, length)
-        # With `use_cache=False` transformers reads the values of positions, which the meta device lacks.
+        # With `use_cache=False`, transformers reads the values of position tensors,
+        # which the meta device does not store.
         subject.said.pop("use_cache", None)
         module, tensors = model_build.forward_module(subject), tuple(subject.inputs.values())
         with model_ready.experts_as_products(subject), FlopCounterMode(display=False) as flops, Operations() as calls:
@@ -73,7 +76,7 @@ def work(row: dict) -> dict:
 
 
 def main():
-    """Prints the work of every row, or of the named ones."""
+    """Prints the value of `work` for every row, or for the named ones."""
     for path in (CATALOGUE, HERE / "models.toml"):
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["model"]:
             if len(sys.argv) > 1 and row["name"] not in sys.argv[1:]:

@@ -10,7 +10,7 @@ from .core import Case, room, within
 TOLERANCE_OF_GRADIENTS = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
 # Largest number of scores for which every head is verified; beyond it, only the first and last group of heads.
 SCORES_COMPARED = 2**26
-# Positions of queries whose scores the reference holds at a time, to limit memory.
+# Number of query positions whose scores the reference computes at a time, to limit memory.
 CHUNK = 1024
 
 
@@ -44,10 +44,10 @@ def operations(heads: int, length: int, head: int, causal: bool = False, backwar
 
 
 def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, causal: bool | None = None) -> float:
-    """Verifies the output, and the gradients for `ahead` if given, against double precision.
+    """Verifies the output against double precision, and with `ahead` also the gradients.
 
     Args:
-        case: the case; its limit of accuracy is updated.
+        case: the case; its `accuracy_limit` is updated.
         torch: the module `torch`.
         inputs: q, k and v.
         out: the output to verify.
@@ -91,7 +91,7 @@ def written_out(torch: Any, parts: Any, ahead: Any, causal: bool) -> tuple[Any, 
 
     Args:
         torch: the module `torch`.
-        parts: queries, keys and values (heads, positions, head), with one head of keys and values.
+        parts: queries, keys and values (heads, positions, head), with a single head of keys and values.
         ahead: gradient of the output, or None.
         causal: whether the mask is causal.
 

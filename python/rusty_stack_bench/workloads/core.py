@@ -1,4 +1,4 @@
-"""Code shared by all workloads: cases, reasons, timing, devices, and comparison with a reference."""
+"""Code shared by all workloads: cases, reasons for missing results, timing, devices, and verification."""
 from __future__ import annotations
 
 import importlib
@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-# Kinds of obstacles, which programs distinguish.
+# Kinds of obstacles that programs handle differently.
 DOES_NOT_FIT, MISSING_PACKAGE, UNSUPPORTED_OPERATOR = "does_not_fit", "missing_package", "unsupported_operator"
 
 
@@ -21,22 +21,23 @@ class Trouble(Exception):
 
 
 class Skip(Trouble):
-    """The case cannot run here, without being broken."""
+    """The case cannot run on this machine; nothing is broken."""
 
 
 class Failure(Trouble):
-    """The case broke while running, or gave an invalid result."""
+    """The case failed while running, or gave an invalid result."""
 
 
 @dataclass
 class Case:
-    """One point of one workload of a component on a device."""
+    """One combination of parameters of a workload of a component, on a device."""
 
     component: str
     workload: str
     device: str
     params: dict[str, Any]
-    # Index of its GPU among those visible to this process: 0, unless it sees all of them (`gpus.narrow`).
+    # Index of the GPU among those visible to this process: 0 unless the process sees
+    # all GPUs (see `gpus.narrow`).
     gpu: int = 0
     # Largest relative error that verification allowed; None before verification.
     accuracy_limit: float | None = field(default=None, compare=False)
@@ -58,7 +59,7 @@ class Case:
         return [int(size) for size in self.params[name].split("x")]
 
     def size_bytes(self, name: str) -> int:
-        """Returns the value in bytes of a parameter that is a size, such as 64MiB."""
+        """Returns the value of a size parameter, such as 64MiB, in bytes."""
         text = self.params[name]
         for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 10**9), ("MB", 10**6), ("kB", 1000), ("B", 1)):
             if text.endswith(unit):
@@ -79,15 +80,15 @@ class Work:
     run: Callable[[], Any]
     # Computes the fields from the nanoseconds of one iteration.
     fields: Callable[[float], dict[str, Any]]
-    # Untimed preparation of each iteration.
+    # Preparation before each iteration, not timed.
     before: Callable[[], Any] | None = None
-    # The PyTorch device of the GPU that runs it, if PyTorch can time it.
+    # The PyTorch device of the GPU that runs the case, if PyTorch can time it.
     gpu: Any = None
-    # "cpu" if the CPU does the work whatever the case's device, such as compilation for a GPU.
+    # "cpu" if the CPU does the work for every device, such as compilation for a GPU.
     device_type: str | None = None
 
     def sample(self, iters: int) -> float:
-        """Runs exactly `iters` iterations and returns their nanoseconds by the device's clock."""
+        """Runs exactly `iters` iterations and returns their total nanoseconds by the device's clock."""
         if self.gpu is not None:
             return self._sample_on_gpu(iters)
         clock, run = time.perf_counter_ns, self.run
@@ -128,12 +129,12 @@ def model_fields(architecture: str, model: Any) -> dict[str, Any]:
     return {"architecture_type": architecture, "parameter_count": sum(weight.numel() for weight in model.parameters())}
 
 
-# Verifies a case and prepares it to be timed.
+# Function that verifies a case and prepares it for timing.
 Workload = Callable[[Case], Work]
 
 
 def fastest(work: Work, times: int) -> float:
-    """Returns the nanoseconds of the fastest of `times` iterations: disturbances only add time."""
+    """Returns the nanoseconds of the fastest of `times` iterations, because disturbances only add time."""
     return min(work.sample(1) for _ in range(times))
 
 
@@ -148,9 +149,9 @@ def without_gradients(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dict[str, float]:
-    """Compares the speed of several works in one process.
+    """Times several prepared workloads in one process, to compare them.
 
-    Each round times all of them with the same number of iterations, in alternating order, so that
+    Each round times all works with the same number of iterations, in alternating order, so that
     launch overhead and disturbances affect all equally.
 
     Args:
@@ -159,7 +160,7 @@ def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dic
         rounds: number of rounds.
 
     Returns:
-        Nanoseconds of one iteration of each, from its fastest round.
+        Nanoseconds of one iteration of each work, from its fastest round.
     """
     iters = max(1, min(1000, round(5e6 / time_ns)))
     best = dict.fromkeys(works, math.inf)
@@ -172,11 +173,11 @@ def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dic
 
 
 def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: int = 5) -> dict[str, float | None]:
-    """Splits the time of `count` tokens into that of the first and of each later one.
+    """Splits the time of `count` tokens into the time to the first token and the time of each later token.
 
-    The share of the first token is measured here, interleaved with whole generations: the samples
-    were taken at another time, so a disturbance could look like a slow first token. If the first
-    token seems to take as long as all of them, up to four times as many rounds are measured.
+    The first token is timed here, in alternation with whole generations. Comparing it with the samples,
+    which were taken earlier, could mistake a disturbance for a slow first token. If the first token
+    appears to take as long as the whole generation, up to four times as many rounds are measured.
 
     Args:
         first: generates one token.
@@ -209,7 +210,7 @@ def package(name: str, install: str | None = None) -> Any:
         install: name for `pip install`, if it differs.
 
     Raises:
-        Skip: if it is missing or cannot be imported, with the package to install.
+        Skip: if the package is missing or cannot be imported; the reason names the package to install.
     """
     try:
         return importlib.import_module(name)
@@ -306,7 +307,7 @@ def room(what: str, size_bytes: float) -> None:
 
 
 def random(torch: Any, device: Any, dtype: Any, *sizes: int) -> Any:
-    """Returns random numbers, uniform in [-1, 1), from the seed that was set before."""
+    """Returns random numbers, uniform in [-1, 1). The caller sets the seed beforehand."""
     room("inputs of " + "x".join(str(size) for size in sizes), 8.0 * math.prod(sizes))
     return (torch.rand(*sizes, dtype=torch.float32) * 2 - 1).to(dtype).to(device)
 
@@ -315,13 +316,13 @@ def verified(case: Case, result: Any, reference: Any) -> float:
     """Verifies a PyTorch tensor and returns max|x - ref| / max|ref|.
 
     Raises:
-        Failure: if it exceeds the tolerance of the case's type.
+        Failure: if this error exceeds the tolerance of the case's type.
     """
     return within(case, *differences(result, reference))
 
 
 def differences(result: Any, reference: Any) -> tuple[float, float]:
-    """Returns the largest difference and the largest reference value, in double precision on the CPU."""
+    """Returns the largest difference and the largest reference value, computed in double precision on the CPU."""
     result, reference = result.detach().double().cpu(), reference.detach().double().cpu()
     return (result - reference).abs().max().item(), reference.abs().max().item()
 
@@ -330,7 +331,7 @@ def within(case: Case, difference: float, largest: float, tolerance: float | Non
     """Checks an error against the tolerance. NaN always fails.
 
     Args:
-        case: the case; its limit of accuracy is updated.
+        case: the case; its `accuracy_limit` is updated.
         difference: the largest absolute difference.
         largest: the largest absolute value of the reference.
         tolerance: the allowed relative error; by default that of the case's type.

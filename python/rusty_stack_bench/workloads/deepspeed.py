@@ -16,15 +16,15 @@ WORDS = 1024
 HEAD = 64
 RATE = 1e-3
 STEPS_CHECKED = 3
-# Steps in which PyTorch's profiler records collectives; they are not samples.
+# Number of steps in which PyTorch's profiler records collectives. They are not used as samples.
 STEPS_WATCHED = 3
-# Allowed relative errors of gradients and losses, compared with a single process that trains alone.
+# Allowed relative errors of gradients and losses, compared with training in a single process.
 TOLERANCES = {"f32": 1e-3, "bf16": 1e-1}
 LOSS_TOLERANCES = {"f32": 1e-3, "bf16": 3e-2}
 CURE = "try another version of DeepSpeed, or report the wrong result to its developers"
 PHASES = ("forward", "backward", "step")
-# How AutoTP splits layers: by outputs if each rank has its own heads or units, by inputs if their
-# results are summed.
+# How AutoTP splits layers: by outputs if each rank computes its own heads or units, by inputs if
+# the results of the ranks are summed.
 PARTITION = {
     "use_default_specs": False,
     "layer_specs": [
@@ -64,19 +64,20 @@ def version() -> str:
 
 
 def _quiet(case: Case) -> None:
-    """Makes DeepSpeed skip its CUDA version check, log only errors, and on a CPU use its CPU accelerator."""
+    """Configures DeepSpeed to skip its CUDA version check, to log only errors, and on a CPU to use its CPU accelerator."""
     os.environ["DS_SKIP_CUDA_CHECK"] = "1"
     os.environ.setdefault("DEEPSPEED_LOG_LEVEL", "error")
     if case.on_cpu:
         os.environ["DS_ACCELERATOR"] = "cpu"
 
 
-# A build of one operator takes minutes. An older lock, in seconds, was left behind by a build that was killed.
+# Age in seconds from which a lock is stale. Building one operator takes minutes, so an
+# older lock is left over.
 STALE_SECONDS = 1800
 
 
 def _refuse_stale_locks() -> None:
-    """Checks for locks of killed builds: PyTorch's next build of the same operator would wait for them forever.
+    """Checks for locks left by killed builds, because the next build of the same operator would wait for them forever.
 
     Raises:
         Skip: if there is a stale lock.
@@ -94,7 +95,7 @@ def _started(case: Case) -> Any:
     import deepspeed
     import torch
 
-    # Otherwise DeepSpeed would compile this operator during a measurement.
+    # Prevents DeepSpeed from compiling its shared-memory operator during a measurement.
     known = getattr(deepspeed.ops, "__compatible_ops__", {})
     known["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend="gloo" if case.on_cpu else "nccl", auto_mpi_discovery=False, verbose=False)
@@ -102,7 +103,7 @@ def _started(case: Case) -> Any:
 
 
 def _decoder(torch: Any, case: Case) -> Any:
-    """Returns the same model on every rank and in the reference; its weights are exact in the case's type."""
+    """Creates the model of a rank. All ranks and the reference have the same weights, exact in the case's type."""
     from .networks import Decoder
 
     torch.manual_seed(SEED)
@@ -111,7 +112,7 @@ def _decoder(torch: Any, case: Case) -> Any:
 
 
 def _batch(torch: Any, case: Case, rank: int) -> tuple[Any, Any]:
-    """Returns the batch of a rank: tokens and the tokens that follow them."""
+    """Returns the batch of a rank: tokens, and the token that follows each of them."""
     draw = torch.Generator().manual_seed(SEED + 1 + rank)
     made = torch.randint(0, WORDS, (case.count("batch_size"), case.count("sequence_length") + 1), generator=draw)
     return made[:, :-1], made[:, 1:]
@@ -131,7 +132,7 @@ def _settings(case: Case, weights: int) -> dict[str, Any]:
         "zero_optimization": {
             "stage": 0 if is_parallel else case.count("zero_stage"),
             "overlap_comm": case.params.get("overlap_comm") == "on",
-            # By default DeepSpeed reserves 2 GB for it, even for small models.
+            # By default DeepSpeed reserves 2 GB for this bucket, even for small models.
             "reduce_bucket_size": min(int(5e8), weights),
             "stage3_param_persistence_threshold": 0,
         },
@@ -153,7 +154,7 @@ class Trainer:
         self.torch, self.case, self.device = torch, case, _started(case)
         import deepspeed
 
-        # Started after the import, so that the import does not count.
+        # Created after the import of DeepSpeed, so that the memory of the import does not count.
         self.memory = HostAllocator() if case.on_cpu else GpuMemory(torch, self.device)
         model = _decoder(torch, case)
         settings = _settings(case, sum(weight.numel() for weight in model.parameters()))
@@ -185,7 +186,7 @@ class Trainer:
         return loss
 
     def check(self) -> dict[str, Any]:
-        """Runs the first steps, and returns their losses and the relative gradient error of each weight."""
+        """Runs the first steps; returns the loss of each step and the relative error of the gradient of each weight."""
         errors: dict[str, float] = {}
 
         def looking(phase: str) -> None:
@@ -242,12 +243,12 @@ class Trainer:
         return {"total": total} | {name: sum(spent) for name, spent in zip(PHASES, laps)}
 
     def held(self) -> dict[str, Any]:
-        """Runs a step; returns bytes of weights and optimizer state, and the memory allocated during it."""
+        """Runs a step; returns the bytes of weights and optimizer state, and the memory allocated during the step."""
         self.step(lambda _: self.memory.look())
         return {"state": _held(self.torch, self.engine)} | self.memory.fields()
 
     def talk(self) -> float:
-        """Returns nanoseconds per step in collectives according to PyTorch's profiler, including waiting."""
+        """Returns the nanoseconds per step spent in collectives, including waiting, according to PyTorch's profiler."""
         profiler = self.torch.profiler
         on_cpu = self.device.type == "cpu"
         kind = profiler.ProfilerActivity.CPU if on_cpu else profiler.ProfilerActivity.CUDA
@@ -269,7 +270,7 @@ def spoken_us(events: Any, on_cpu: bool) -> float:
 
 
 class Watch:
-    """A lap timer that uses GPU events or the host clock. The GPU does not wait between phases."""
+    """A lap timer with GPU events or the host clock. It does not synchronize with the GPU between phases."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
@@ -286,7 +287,7 @@ class Watch:
             self._marks.append(event)
 
     def laps(self) -> list[float]:
-        """Returns the nanoseconds of each phase. Call it after the GPU has finished."""
+        """Returns the nanoseconds of each phase. Must be called after the GPU has finished."""
         pairs = list(zip(self._marks, self._marks[1:]))
         if self._gpu is None:
             return [float(end - begin) for begin, end in pairs]
@@ -325,7 +326,7 @@ def verified(case: Case, found: Any, exact: Any) -> float:
     Args:
         case: the case.
         found: what `Trainer.check` returned on each rank.
-        exact: losses of a single process.
+        exact: losses of a single process that trains on all batches.
 
     Returns:
         The largest relative error of any gradient on any rank.
@@ -372,14 +373,14 @@ def _alone(torch: Any, case: Case, batches: list[tuple[Any, Any]]) -> list[float
 
 
 class Trained(Work):
-    """Training steps of all ranks; accumulates the times of phases over all samples."""
+    """Runs training steps on all ranks, and accumulates the times of the phases over all samples."""
 
     def __init__(self, ranks: Ranks, fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
         self._ranks, self._count, self._spent = ranks, 0, dict.fromkeys(PHASES, 0.0)
 
     def sample(self, iters: int) -> float:
-        """Runs `iters` steps and returns the nanoseconds of the slowest rank."""
+        """Runs `iters` steps and returns the nanoseconds that the slowest rank took."""
         answers = self._ranks.ask("run", iters)
         self._count += iters
         for name in PHASES:
@@ -460,7 +461,7 @@ def zero(case: Case) -> Work:
 
 
 def tensor_parallel(case: Case) -> Work:
-    """Prepares training steps with layers split by AutoTP, compared with one rank that holds them all."""
+    """Prepares training steps with layers split by AutoTP, compared with a single rank that holds whole layers."""
     ranks = case.count("num_ranks")
 
     def more(time_ns: float, _: object, __: object) -> dict[str, Any]:
@@ -470,7 +471,7 @@ def tensor_parallel(case: Case) -> Work:
 
 
 def _scaled(case: Case, ranks: int, time_ns: float) -> dict[str, Any]:
-    """Returns the speedup over one rank that has the resources of each rank: one GPU, or its share of the CPU's threads."""
+    """Returns the speedup over one rank with the same resources as each rank: one GPU, or its share of the CPU's threads."""
     alone = time_ns
     if ranks > 1:
         one = Case(case.component, case.workload, case.device, case.params | {"num_ranks": "1"})

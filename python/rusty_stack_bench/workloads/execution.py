@@ -1,4 +1,4 @@
-"""Forward pass of a decoder in each execution mode of PyTorch: eager, compiled, or a replayed GPU graph."""
+"""Forward pass of a decoder in each execution mode of PyTorch: eager, compiled, or as a captured GPU graph."""
 from __future__ import annotations
 
 import time
@@ -9,7 +9,7 @@ from .core import Case, Skip, Work, milliseconds, model_fields, side_by_side, to
 SEED = 20_231
 WORDS = 1024
 HEAD = 64
-# Errors of the layers accumulate.
+# The tolerance is larger than for one operation because errors accumulate over the layers.
 TOLERANCES = {"f32": 1e-4, "tf32": 2e-2, "f16": 3e-2, "bf16": 1e-1}
 
 
@@ -77,7 +77,8 @@ def _graph(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eager: 
     if case.on_cpu:
         why = "only GPUs can replay captured graphs"
         raise Skip("captured graph", why, "run it on a GPU: --backend rocm or cuda")
-    # Work of the first call must not be captured, and capturing requires a side stream.
+    # The first calls run before the capture, so that their one-time work is not
+    # captured. Capturing requires a side stream.
     aside = torch.cuda.Stream(device)
     aside.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(aside):

@@ -36,7 +36,7 @@ def _flash(case: Case, torch: Any, causal: bool) -> tuple[Callable[..., Any], st
     if found is not None:
 
         def by_package(q: Any, k: Any, v: Any) -> Any:
-            # flash_attn expects positions before heads.
+            # flash_attn expects the dimension of positions before the one of heads.
             swapped = (one.transpose(1, 2) for one in (q, k, v))
             return found.flash_attn_func(*swapped, causal=causal).transpose(1, 2)
 
@@ -56,7 +56,7 @@ def _with_kernel(torch: Any, name: str, causal: bool) -> Callable[..., Any]:
 
 
 def _others(torch: Any, provider: str, causal: bool) -> dict[str, Any]:
-    """Returns PyTorch's kernels except the measured one, by common names."""
+    """Returns the attention kernels of PyTorch by name, except the measured one."""
     names = {"standard": "MATH", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
     if provider != "torch":
         names["torch flash"] = "FLASH_ATTENTION"
@@ -122,7 +122,7 @@ class Passes:
         return Work(lambda: self._forward(attend), lambda _: {}, None, self._gpu)
 
     def peak(self, attend: Callable[..., Any]) -> float | None:
-        """Returns the peak of allocated bytes in a pass; for backward including what forward saves."""
+        """Returns the peak of allocated bytes in a pass; for the backward pass including tensors saved by the forward pass."""
 
         def both() -> None:
             self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead)
@@ -179,7 +179,7 @@ def _memory(passes: Passes, attend: Callable[..., Any], standard: Callable[..., 
 def _compared(
     torch: Any, case: Case, passes: Passes, attend: Callable[..., Any], time_ns: float, provider: str
 ) -> dict[str, Any]:
-    """Compares the kernel with the standard one and with the fastest other kernel that works here."""
+    """Compares the kernel with the standard one, and with the fastest of the other kernels that run on this device."""
     works = {"own": passes.work(attend)}
     for name, other in _others(torch, provider, case.text("causal") == "yes").items():
         work = passes.work(other)

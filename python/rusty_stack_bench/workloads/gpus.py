@@ -1,4 +1,4 @@
-"""Visibility of GPUs: a worker sees the GPU of its case first, because many engines use the first GPU."""
+"""Visibility of GPUs: many engines use the first visible GPU, so a worker makes the case's GPU the first."""
 from __future__ import annotations
 
 import ctypes
@@ -13,27 +13,27 @@ from .core import Case, Failure, Skip
 ADDRESS_VARIABLE = "RSB_PCI_ADDRESS"
 
 # Variables that list the visible GPUs of a runtime, highest precedence first. HIP reads CUDA's
-# variable only if its own is not set (rocdevice.cpp of ROCm's clr), and vLLM stops if the two
-# differ (vllm/platforms/rocm.py). ROCR_VISIBLE_DEVICES is not changed: HIP indices refer to the
-# GPUs that it leaves.
+# variable only if its own is not set (rocdevice.cpp of ROCm's clr), and vLLM exits if the two
+# differ (vllm/platforms/rocm.py). ROCR_VISIBLE_DEVICES is not changed, because HIP indices refer to
+# the GPUs that it leaves visible.
 VARIABLES = {"rocm": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"), "cuda": ("CUDA_VISIBLE_DEVICES",)}
 
 def gpus_of(case: Case) -> int | None:
-    """Returns how many GPUs the case needs, starting with its own; None if it chooses among all GPUs."""
+    """Returns how many GPUs the case needs, including its own; None if it selects among all GPUs itself."""
     if case.params.get("direction") == "gpu_to_peer":
         return None
     return case.count("num_ranks") if "num_ranks" in case.params else 1
 
 
 def visible(device: str, count: int, environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables with which a process sees only `count` GPUs, starting with `device`.
+    """Returns the environment variables that make only `count` GPUs visible to a process, starting with `device`.
 
     Args:
         device: the device of a case, such as `rocm:3`: an index among the GPUs that `environment`
             leaves visible.
         count: number of GPUs; fewer are visible if the machine has fewer.
-        environment: the current variables. Entries of the user's list are passed on unchanged:
-            indices, UUIDs, MIG names.
+        environment: the current variables. Entries of the user's list (indices, UUIDs, MIG names) are
+            passed on unchanged.
 
     Raises:
         Skip: if the user's list has no entry for `device`.
@@ -63,7 +63,7 @@ def _listed(text: str) -> list[str]:
 
 
 def narrow(case: Case) -> None:
-    """Makes the GPU of `case` the first that this process and its children see.
+    """Makes the GPU of `case` the first one visible to this process and its children.
 
     Must be called before a framework is loaded.
 
@@ -80,7 +80,7 @@ def narrow(case: Case) -> None:
 def address_of(torch: Any, index: int) -> str | None:
     """Returns the PCI address, such as `0000:c3:00.0`, of a GPU of this process.
 
-    It is queried from PyTorch, else from HIP if that is loaded. Returns None if neither reports it.
+    Queries PyTorch, and then HIP if its library is loaded. Returns None if neither reports the address.
     """
     if torch is not None:
         try:
@@ -92,7 +92,7 @@ def address_of(torch: Any, index: int) -> str | None:
 
 
 def _by_hip(index: int) -> str | None:
-    """Queries HIP, if its library is loaded in this process: MIGraphX does not use PyTorch."""
+    """Queries HIP if its library is loaded in this process, for software that does not use PyTorch, such as MIGraphX."""
     path = _loaded("libamdhip64.so")
     if path is None:
         return None
@@ -108,7 +108,7 @@ def _by_hip(index: int) -> str | None:
 
 
 def _loaded(name: str) -> str | None:
-    """Returns the path of a library that is mapped in this process."""
+    """Returns the path of a library that is loaded in this process."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             return next((line.split(maxsplit=5)[5].strip() for line in maps if f"/{name}" in line), None)
@@ -117,7 +117,7 @@ def _loaded(name: str) -> str | None:
 
 
 def uuid_of(torch: Any, index: int) -> str | None:
-    """Returns the UUID of a GPU of this process. Partitions of one GPU share its address but not its UUID."""
+    """Returns the UUID of a GPU of this process. Partitions of one GPU have the same address but different UUIDs."""
     try:
         return str(torch.cuda.get_device_properties(index).uuid)
     except (AssertionError, AttributeError, IndexError, RuntimeError, ValueError):
@@ -125,10 +125,10 @@ def uuid_of(torch: Any, index: int) -> str | None:
 
 
 def check_address(case: Case, address: str | None) -> None:
-    """Checks that this process uses the GPU for which the case was planned, if both are known.
+    """Checks that this process uses the GPU for which the case was planned, if both addresses are known.
 
     Raises:
-        Failure: if they differ: the results would be those of another GPU.
+        Failure: if the GPUs differ, because the results would belong to another GPU.
     """
     planned = os.environ.get(ADDRESS_VARIABLE, "").lower()
     if planned and address and address.lower() != planned:
@@ -149,7 +149,7 @@ def check_ranks(case: Case, ranks: list[dict[str, str | None]]) -> None:
 
     Args:
         case: the case.
-        ranks: the `seat` of each rank.
+        ranks: the PCI address and UUID of the GPU of each rank, from `seat`.
 
     Raises:
         Failure: if the first rank uses another GPU, or ranks share one.
@@ -162,16 +162,16 @@ def check_ranks(case: Case, ranks: list[dict[str, str | None]]) -> None:
 
 
 def bind_near(address: str | None) -> int | None:
-    """Restricts this process to its CPUs nearest to the GPU, so that pinned memory is on its NUMA node.
+    """Restricts this process to the CPUs nearest to the GPU, so that pinned memory is allocated on the same NUMA node.
 
-    Never adds CPUs. `RSB_SYSFS_ROOT` replaces /sys, as in the program.
+    CPUs that the process may not use are never added. `RSB_SYSFS_ROOT` replaces /sys, as in the program.
 
     Args:
         address: PCI address of the GPU.
 
     Returns:
-        The NUMA node of the GPU; None if the system does not report it, or the process may not use
-        its CPUs.
+        The NUMA node of the GPU; None if the system does not report it, or the process may not
+            use the CPUs of this node.
     """
     if address is None:
         return None

@@ -1,4 +1,4 @@
-"""Memory of a case during its samples: of the process on a CPU, of the allocator on a GPU."""
+"""Memory of a case during its samples: of the process on a CPU, or of the allocator on a GPU."""
 from __future__ import annotations
 
 import ctypes
@@ -48,7 +48,7 @@ class HostMemory:
 
 
 def of_children() -> dict[str, Any]:
-    """Returns the sum of the peak memory of child processes, for work that is done there."""
+    """Returns the sum of the peak memory of child processes, for workloads that run in them."""
     peak = 0.0
     for name in filter(str.isdigit, os.listdir("/proc")):
         if _status("PPid", name, scale=1) == os.getpid():
@@ -57,7 +57,7 @@ def of_children() -> dict[str, Any]:
 
 
 class HostAllocator:
-    """Memory allocated from the C library, which PyTorch uses on a CPU, minus that before the case."""
+    """Memory allocated through the C library, which PyTorch uses on a CPU, minus the amount before the case."""
 
     def __init__(self) -> None:
         self._before = handed_out()
@@ -88,7 +88,7 @@ def handed_out() -> int | None:
 
 
 def heap_unused_percent() -> dict[str, Any]:
-    """Returns the share of the C library's heap that is not in use; empty if it is not reported."""
+    """Returns the share of the C library's heap that is not in use; empty if the library does not report it."""
     heap = _allocator()
     if heap is None:
         return {}
@@ -104,7 +104,7 @@ class _MallInfo(ctypes.Structure):
 
 
 def _allocator() -> _MallInfo | None:
-    """Returns the result of `mallinfo2`, which glibc has since 2.33, or None."""
+    """Returns the result of `mallinfo2`, or None if it is missing (glibc before 2.33)."""
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
@@ -142,9 +142,10 @@ class GpuMemory:
 
 
 class GpuPeak:
-    """Peak of a GPU's memory in use by all processes, polled from the driver.
+    """Peak memory in use on a GPU by all processes, polled from the driver.
 
-    Another process may hold the memory, and memory in use at the end is not the peak.
+    Counts all processes because an engine may run in another process; polls because the use at the end is below the
+    peak.
     """
 
     def __init__(self, torch: Any, gpu: Any, seconds: float = 0.1) -> None:
@@ -168,7 +169,7 @@ class GpuPeak:
 
 
 def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
-    """Returns the peak of bytes allocated by PyTorch during `run`; None if a GPU has not enough memory."""
+    """Returns the peak of bytes that PyTorch allocates during `run`; None if the GPU runs out of memory."""
     if gpu is None:
         with torch.autograd.profiler.profile(profile_memory=True) as profile:
             run()
@@ -188,7 +189,7 @@ def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
 
 
 def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
-    """Returns the largest cumulative sum of (time, change) pairs in order of time; frees are negative."""
+    """Returns the largest cumulative sum of (time, change) pairs, ordered by time; freed memory has negative changes."""
     held = most = 0
     for _, change in sorted(changes, key=lambda one: one[0]):
         held += change
@@ -197,7 +198,7 @@ def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
 
 
 def _status(name: str, process: str = "self", scale: int = 1024) -> float | None:
-    """Returns a value of a process's status, times `scale`; the default converts KiB to bytes."""
+    """Returns a value from this process's /proc status file times `scale`; by default converts KiB to bytes."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""MIGraphX: inference and compile time, through its own module if present, else through ONNX Runtime."""
+"""MIGraphX: inference and compile time, through its Python module if installed, else through ONNX Runtime."""
 from __future__ import annotations
 
 import math
@@ -9,13 +9,13 @@ from . import onnxruntime as runtime
 from .core import Case, Skip, Work, milliseconds, package
 from .onnx_graphs import Graph, graph
 
-# Number of compilations of which the compile time is the median.
+# Number of compilations; the reported compile time is their median.
 COMPILED = 3
 PROVIDER = "MIGraphXExecutionProvider"
 # A line of a program's text: operation, and type and sizes of its result.
 _LINE = re.compile(r" = ([@\w:]+).* -> (\w+)_type, \{([\d, ]*)\}")
 _BYTES = {"double": 8, "int64": 8, "uint64": 8, "float": 4, "int32": 4, "uint32": 4, "half": 2, "bf16": 2, "int16": 2, "uint16": 2}
-# Operations that only reinterpret or check an array, and hold no memory.
+# Operations that only reinterpret or check an array, and occupy no memory.
 _VIEWS = (
     *("broadcast", "multibroadcast", "transpose", "reshape", "reshape_lazy", "squeeze", "unsqueeze", "flatten", "slice", "step"),
     *("scalar", "identity", "load", "as_shape", "check_context", "@return"),
@@ -25,7 +25,7 @@ _ALLOCATES = ("@literal", "@param", "hip::hip_copy_literal", "hip::hip_allocate_
 
 
 def _own() -> Any:
-    """Returns MIGraphX's own module, which is part of ROCm and not in package registries, or None."""
+    """Returns MIGraphX's Python module, or None. It is part of ROCm and not in package registries."""
     try:
         import migraphx
 
@@ -35,12 +35,12 @@ def _own() -> Any:
 
 
 def check(case: Case) -> None:
-    """Checks that MIGraphX is available, either way.
+    """Checks that MIGraphX is available, as a module or through ONNX Runtime.
 
     ONNX Runtime silently falls back to the CPU, so its provider is checked.
 
     Raises:
-        Skip: if it is not available for the device.
+        Skip: if MIGraphX is not available for the device.
     """
     own = _own()
     if own is not None:
@@ -57,13 +57,13 @@ def check(case: Case) -> None:
 
 
 def version() -> str:
-    """Returns the version of the module, or of the ONNX Runtime that provides it."""
+    """Returns the version of MIGraphX's module, or of ONNX Runtime if that is used."""
     own = _own()
     return getattr(own, "__version__", "unknown") if own is not None else package("onnxruntime").__version__
 
 
 def _target(own: Any, case: Case) -> tuple[str, Any]:
-    """Returns the name and target: the GPU, or the reference implementation on a CPU."""
+    """Returns the name and the target to compile for: the GPU, or the reference implementation on a CPU."""
     name = "ref" if case.on_cpu else "gpu"
     if not case.on_cpu and not case.device.startswith("rocm:"):
         raise Skip("MIGraphX", f"it only supports AMD GPUs, not {case.device}", "choose --backend rocm")
@@ -126,7 +126,7 @@ class Program:
         return own.argument(given) if case.on_cpu else own.to_gpu(own.argument(given))
 
     def run(self) -> Any:
-        """Runs one inference and waits for its end."""
+        """Runs one inference and waits until it is done."""
         found = self._program.run(self._held)
         self._finished()
         return found
@@ -141,7 +141,7 @@ class Program:
     def fields(self) -> dict[str, Any]:
         """Returns the fields that describe the compiled program."""
         nodes = _nodes(self._program)
-        # The graph includes its weights.
+        # The serialized graph includes the weights.
         held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
         given, kept = self._given, held_bytes(str(self._program), in_place=self._name == "gpu")
         saved = {} if given is None or kept is None else {"memory_savings_mb": (given - kept) / 1e6}
@@ -176,16 +176,16 @@ def _nodes(program: Any) -> int:
 
 
 def held_bytes(text: str, in_place: bool) -> int | None:
-    """Returns the bytes that a program holds, computed from its text.
+    """Returns the memory that a program occupies in bytes, computed from its text.
 
     Args:
         text: the text of the program.
-        in_place: whether kernels write into allocated memory; otherwise every result has its own.
+        in_place: whether kernels write into allocated memory; otherwise every result has its own memory.
 
     Returns:
         The bytes, or None if the text has an unknown form.
     """
-    # Fused kernels are separate modules in the text.
+    # Only the main module counts: the other modules in the text are fused kernels.
     main = text.partition('module: "main"\n')[2].partition("\nmodule: ")[0]
     held = 0
     for line in main.splitlines():

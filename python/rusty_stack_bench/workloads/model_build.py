@@ -9,11 +9,11 @@ from typing import Any
 from .core import Skip, package
 
 SEED = 20_231
-# Seconds of sound in a speech input, and its samples per second, as Whisper expects.
+# Length of a speech input in seconds, and its sampling rate in Hz, as Whisper expects.
 SPEECH_SECONDS, SPEECH_RATE = 30, 16_000
-# Passages of the index with which a question is compared.
+# Number of passages in the index that is searched for a question.
 PASSAGES = 64
-# Positions of the text that conditions a diffusion model.
+# Number of positions of the text that conditions a diffusion model.
 CAPTION = 77
 
 
@@ -21,7 +21,7 @@ def class_of(definition: dict[str, Any]) -> Any:
     """Returns the class that a definition names.
 
     Raises:
-        Skip: if its library is missing or does not have the class.
+        Skip: if the library is missing or does not have the class.
     """
     library = package(definition.get("library", "transformers"))
     found = getattr(library, definition["class"], None)
@@ -118,8 +118,8 @@ def count(model: Any) -> int:
 def counted(torch: Any, definition: dict[str, Any]) -> int:
     """Returns the number of weights of a model and its parts, without allocating them.
 
-    For a directory the model is also counted by its configuration: weights that its files lack are
-    created on loading.
+    The model of a directory is also counted from its configuration, because weights that are missing in
+    its files are created on loading.
     """
     recorded = definition.get("parameters", 0)
     if "path" in definition:
@@ -165,7 +165,7 @@ class Subject:
         return sum(count(one) for one in (self.model, *self.parts.values()))
 
     def calibration(self, count: int) -> list[tuple[Any, ...]]:
-        """Returns `count` other inputs of the same kind, for quantizers; no result is verified with them."""
+        """Returns `count` other sets of inputs of the same kind, to calibrate quantizers; they are not used for verification."""
         kept, found = (self.inputs, self.said), list[tuple[Any, ...]]()
         for seed in range(SEED + 1, SEED + 1 + count):
             self.torch.manual_seed(seed)
@@ -184,7 +184,7 @@ class Subject:
         return self.torch.randn(*sizes)
 
     def text_config(self) -> Any:
-        """Returns the configuration of the part that reads and writes text."""
+        """Returns the configuration of the model's text part."""
         for name in ("text_config", "generator"):
             if getattr(self.config, name, None) is not None:
                 return getattr(self.config, name)
@@ -199,7 +199,7 @@ class Subject:
         return self.noise(self.batch, 3, *([size, size] if isinstance(size, int) else size))
 
     def first_words(self) -> Any:
-        """Returns the token with which the decoder starts, for each sequence of the batch."""
+        """Returns the start token of the decoder for each sequence of the batch."""
         return self.torch.full((self.batch, 1), getattr(self.text_config(), "decoder_start_token_id", None) or 0)
 
 
@@ -230,7 +230,7 @@ def _of_causal_text(subject: Subject) -> None:
 
 
 def _of_two_texts(subject: Subject) -> None:
-    """Creates inputs for which the encoder reads the whole text and the decoder its first token."""
+    """Creates inputs with which the encoder reads the whole text and the decoder only the first token."""
     _of_text(subject)
     subject.inputs["decoder_input_ids"] = subject.first_words()
     subject.said["use_cache"] = False
@@ -242,7 +242,7 @@ def _of_images(subject: Subject) -> None:
 
 def _of_images_and_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
-    # Such models find the end of a text by its largest token id.
+    # Models of images and text find the end of a text by its largest token id.
     subject.inputs["input_ids"][:, -1] = subject.text_config().vocab_size - 1
     _of_images(subject)
 
@@ -289,7 +289,7 @@ def _of_diffusion(subject: Subject) -> None:
 
 
 def _of_questions(subject: Subject) -> None:
-    """Creates a question, and an index of passages of which the model reads the best matches."""
+    """Creates questions, and an index of passages from which the model retrieves the best matches."""
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length, below=subject.config.question_encoder.vocab_size)
     width = subject.config.question_encoder.hidden_size
     index = subject.noise(PASSAGES, width) / math.sqrt(width)
@@ -336,7 +336,7 @@ def forward_module(subject: Subject) -> Any:
 
 
 def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any, decoder_input_ids: Any) -> dict[str, Any]:
-    """Retrieves the best passages for the questions, as arguments of the generator."""
+    """Retrieves the best passages for the questions, and returns the arguments of the generator."""
     question = model.question_encoder(input_ids)[0]
     scores, which = (question.float() @ index.float().t()).topk(n_docs)
     context = passages[which].flatten(0, 1)

@@ -16,7 +16,7 @@ class Load:
         lanes: functions that serve one request, each used by one thread.
         arrivals: arrival times in seconds since the start.
         clock: the clock, in seconds.
-        pause: sleeps for a number of seconds.
+        pause: function that sleeps for a number of seconds.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Load:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._lanes, self._arrivals, self._clock, self._pause = lanes, arrivals, clock, pause
-        # For every request, in seconds: from arrival to end, and from arrival to start.
+        # Two durations of every request in seconds: from arrival to end, and from arrival to start.
         self.latencies: list[float] = []
         self.waits: list[float] = []
 
@@ -35,7 +35,7 @@ class Load:
         """Serves every request once.
 
         Raises:
-            Exception: the first exception of a lane.
+            Exception: the first exception raised in a lane.
         """
         begin, left, lock = self._clock(), iter(self._arrivals), threading.Lock()
         broken: list[Exception] = []
@@ -67,7 +67,7 @@ class Load:
             raise broken[0]
 
     def fields(self) -> dict[str, Any]:
-        """Returns latencies in milliseconds over the requests of all samples, including waiting."""
+        """Returns the latencies of the requests of all samples in milliseconds, including waiting."""
         shares = {"latency_p50_ms": 50, "latency_p90_ms": 90, "latency_p99_ms": 99}
         found = {name: percentile(self.latencies, share) * 1e3 for name, share in shares.items()}
         return found | {"queue_time_ms": sum(self.waits) / len(self.waits) * 1e3}

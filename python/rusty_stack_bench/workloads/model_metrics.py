@@ -1,4 +1,4 @@
-"""Device metrics of PyTorch in addition to times: `device_metrics`, by the schema of its backend."""
+"""PyTorch's `device_metrics`, reported in addition to times, by the schema of the device's backend."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -15,7 +15,7 @@ def of_pytorch(case: Case, torch: Any, run: Callable[[], Any]) -> dict[str, Any]
 
 
 def _of_cpu(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """Returns threads, instruction set, and the operations that take the most time."""
+    """Returns the number of threads, the instruction set, and the operations that take the most time."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
         run()
     rows = sorted(seen.key_averages(), key=lambda row: -row.self_cpu_time_total)

@@ -1,7 +1,7 @@
 """Models in PyTorch on an Apple GPU.
 
-Apple GPUs use the host's memory, so the device of these cases is the host's. Not yet run on such a
-machine: the tests substitute the CPU.
+Apple GPUs share the host's memory, so these cases have the host as their device. This code has not yet
+run on such a machine; the tests use the CPU instead.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mps:
         """Checks that PyTorch can use an Apple GPU.
 
         Raises:
-            Skip: if it cannot.
+            Skip: if PyTorch cannot use one.
         """
         torch = package("torch")
         if not torch.backends.mps.is_available():
@@ -38,7 +38,8 @@ class Mps:
     def prepare(cls, case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """Moves the module and its inputs to the GPU.
 
-        Each pass is synchronized: event times of short passes may be negative (pytorch #162872).
+        Each pass is synchronized and timed by the host, because event times of short passes may be negative
+        (pytorch #162872).
         """
         module, subject = model
         module.to(cls.device)
@@ -56,7 +57,7 @@ class Mps:
 
 
 def metrics(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
-    """Returns the memory of the allocator, and the event time of a pass unless the clock contradicts it."""
+    """Returns the memory of the allocator, and the event time of a pass unless it contradicts the host's clock."""
     begin, end = (torch.mps.event.Event(enable_timing=True) for _ in range(2))
     began = time.perf_counter_ns()
     begin.record()

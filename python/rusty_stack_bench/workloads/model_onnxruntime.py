@@ -12,7 +12,7 @@ from .core import Case, Failure, Skip, milliseconds, package
 from .model_build import Subject
 from .model_ready import Ready, quantized_onnx, to_onnx
 
-# Largest number of reported nodes, longest first, and number of profiled passes.
+# Largest number of reported nodes (longest first), and number of profiled passes.
 NODES, WATCHED = 20, 3
 
 
@@ -39,9 +39,9 @@ class OnnxRuntime:
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Exports and optimizes the model at the highest level.
+        """Exports the model and optimizes it at the highest level.
 
-        It uses as many threads as PyTorch; inputs and outputs stay bound.
+        The session uses as many threads as PyTorch, and inputs and outputs stay bound.
         """
         module, subject = model
         begin = time.perf_counter_ns()
@@ -86,7 +86,7 @@ def _graph(case: Case, torch: Any, module: Any, subject: Subject, tensors: Any) 
 
 
 def _metrics(case: Case, graph: bytes, arrays: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Returns the time per node of a pass, from a separate session because profiling takes time.
+    """Returns the time per node of a pass, from a separate session because profiling slows it down.
 
     Raises:
         Failure: if a node ran on another provider.

@@ -26,8 +26,8 @@ class OpenVino:
         """Checks that OpenVINO is installed and the case is on the CPU.
 
         Raises:
-            Skip: if a package is missing, or the device is a GPU: OpenVINO supports none of AMD or
-                NVIDIA.
+            Skip: if a package is missing, or the device is a GPU, because OpenVINO supports no
+                AMD or NVIDIA GPUs.
         """
         package("openvino")
         if case.text("dtype") == "i8":
@@ -41,7 +41,7 @@ class OpenVino:
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """Exports, converts and compiles the model.
 
-        Inputs are f32 and integers, whatever the precision of the computation.
+        Inputs are f32 and integers, for every precision of the computation.
         """
         openvino = package("openvino")
         module, subject = model
@@ -58,7 +58,7 @@ class OpenVino:
         compiled = openvino.Core().compile_model(graph, "CPU", hints(case, torch))
         made_ns = time.perf_counter_ns() - begin
         _check_precision(compiled, wanted)
-        # Inputs that became constants of the graph are not its inputs.
+        # Inputs that became constants are no longer inputs of the compiled graph.
         wanted_tensors = [one.contiguous().numpy() for one in _wanted_tensors(compiled, subject, tensors)]
 
         def requests(count: int) -> list[Any]:
@@ -71,7 +71,7 @@ class OpenVino:
         request, *others = requests(_at_a_time(case, compiled))
 
         def passes(one: Any) -> Callable[[], Any]:
-            # Outputs are shared, not copied: a copy would be Python's, and is not part of the
+            # Outputs are shared, not copied: Python would make the copy, which is not part of the
             # latency that OpenVINO reports.
             return lambda: one.infer(share_outputs=True)
 
@@ -102,25 +102,25 @@ class OpenVino:
 
 
 def hints(case: Case, torch: Any) -> dict[str, Any]:
-    """Returns settings of OpenVINO: the threads of PyTorch, and the requested precision."""
+    """Returns the settings for OpenVINO, with the number of threads of PyTorch and the requested precision."""
     wanted, hint = case.text("dtype"), case.params.get("performance_hint", "latency")
     settings = {
         "INFERENCE_PRECISION_HINT": "f32" if wanted == "i8" else wanted,
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "PERFORMANCE_HINT": hint.upper(),
     }
-    # When tuned for throughput, it chooses the number of concurrent passes itself.
+    # When tuned for throughput, OpenVINO chooses the number of concurrent passes itself.
     return settings if hint == "throughput" else settings | {"NUM_STREAMS": int(case.params.get("concurrency", "1"))}
 
 
 def _at_a_time(case: Case, compiled: Any) -> int:
-    """Returns the concurrent passes per run: OpenVINO's recommendation if tuned for throughput, else 1."""
+    """Returns the number of concurrent passes per run: OpenVINO's recommendation if tuned for throughput, else 1."""
     is_throughput = case.params.get("performance_hint") == "throughput"
     return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")) if is_throughput else 1
 
 
 def _converted(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
-    """Returns the graph in the precision of its weights, without additional fields."""
+    """Returns the graph with weights in their own precision, and an empty set of additional fields."""
     with torch.no_grad():
         return package("openvino").convert_model(exported(torch, module, subject, tensors)), {}
 
@@ -128,7 +128,7 @@ def _converted(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple
 def _quantized(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
     """Returns the graph with integer products and convolutions, and its size.
 
-    The quantizer is ONNX Runtime's; OpenVINO reads its format.
+    Quantizes with ONNX Runtime, whose format OpenVINO reads.
     """
     with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as directory:
         made = quantized_onnx(torch, module, subject, tensors, directory)
@@ -162,7 +162,7 @@ def _precision(node: Any) -> str:
 def _metrics(compiled: Any, graph: Any, request: Any) -> dict[str, Any]:
     """Returns the settings in effect, and the time per layer of a pass.
 
-    The times are from a separate compilation, because profiling takes time.
+    The times are from a separate compilation, because profiling slows down inference.
     """
     openvino = package("openvino")
     watched = openvino.Core().compile_model(graph, "CPU", _settings(compiled) | {"PERF_COUNT": True}).create_infer_request()
@@ -200,10 +200,10 @@ def _settings(compiled: Any) -> dict[str, Any]:
 
 
 def _wanted_tensors(compiled: Any, subject: Subject, tensors: Any) -> Sequence[Any]:
-    """Returns the tensors that the graph takes: by name if it kept the names, else by order or shape.
+    """Returns the tensors that the graph takes: by name if the graph kept the names, else by order or shape.
 
     Raises:
-        Skip: if they cannot be matched.
+        Skip: if tensors and inputs cannot be matched.
     """
     named = dict(zip(subject.inputs, tensors))
     names = [next(iter(port.get_names()), "") for port in compiled.inputs]

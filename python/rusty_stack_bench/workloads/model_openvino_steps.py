@@ -9,14 +9,14 @@ from .core import UNSUPPORTED_OPERATOR, Case, Skip, package
 from .model_build import Subject
 from .model_ready import experts_as_products
 
-# Positions of the traced example: new and earlier ones. They must differ, so that the trace does
+# Numbers of new and earlier positions in the traced example. They differ so that the trace does
 # not confuse them.
 NEW, BEFORE = 3, 5
 CURE = "choose --backend cpu for pytorch, or --workload forward"
 
 
 def of_text(case: Case, torch: Any, subject: Subject) -> Any:
-    """Returns a graph of one step: new tokens after those whose keys and values are the state."""
+    """Returns the graph of one step, which reads new tokens and keeps earlier keys and values as its state."""
     words = subject.inputs["input_ids"]
     with experts_as_products(subject), torch.no_grad():
         kept = getattr(subject.model(input_ids=words[:, :NEW], use_cache=True), "past_key_values", None)
@@ -26,7 +26,7 @@ def of_text(case: Case, torch: Any, subject: Subject) -> Any:
 
 
 def behind_an_encoder(case: Case, torch: Any, subject: Subject) -> list[Any]:
-    """Returns two graphs: the encoder with its keys and values, and one step of the text per token."""
+    """Returns two graphs: the encoder, which returns keys and values, and one decoder step for one token."""
     source, words = subject.inputs.values()
     with experts_as_products(subject), torch.no_grad():
         kept: Any = getattr(_tried(case, lambda: subject.model(**subject.inputs, use_cache=True)), "past_key_values", None)
@@ -43,7 +43,7 @@ def _shapes(case: Case, kept: Any) -> list[tuple[int, int]]:
     """Returns the number of heads and the width of the keys and values of each layer.
 
     Raises:
-        Skip: if the model keeps another kind of state.
+        Skip: if the model has another kind of state.
     """
     layers = getattr(kept, "layers", [])
     if not layers or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
@@ -77,7 +77,7 @@ def _converted(case: Case, module: Any, example: tuple[Any, ...]) -> Any:
 
 
 def _cache(given: Sequence[Any]) -> Any:
-    """Creates a cache from keys and values, given alternately."""
+    """Creates a cache from a list that alternates keys and values."""
     kinds = package("transformers.cache_utils")
     cache = kinds.DynamicCache()
     cache.layers.clear()
@@ -94,9 +94,9 @@ def _kept(cache: Any) -> tuple[Any, ...]:
 
 
 def _step(torch: Any, model: Any) -> Any:
-    """Returns a module that reads new tokens after given keys and values.
+    """Returns a module that reads new tokens, given the keys and values of earlier ones.
 
-    It returns the last logits and all keys and values.
+    The module returns the last logits and all keys and values.
     """
     from torch import nn
 
@@ -110,7 +110,7 @@ def _step(torch: Any, model: Any) -> Any:
             self.model = model
 
         def forward(self, input_ids: Any, beam_idx: Any, *past: Any) -> tuple[Any, ...]:
-            """Runs one step. All arguments are tensors: graphs take nothing else."""
+            """Runs one step. All arguments are tensors, because graphs take nothing else."""
             before, new = past[0].shape[2], input_ids.shape[1]
             at = torch.arange(new) + before
             # An explicit mask, because the model's own mask depends on sizes that tracing turns into constants.
@@ -143,7 +143,7 @@ def _encoder(torch: Any, subject: Subject) -> Any:
         """
 
         def update(self, key_states: Any, value_states: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, Any]:
-            """Stores the keys and values, instead of the standard update."""
+            """Stores the keys and values as they are, instead of appending them to an empty tensor."""
             self.keys, self.values, self.is_initialized = key_states, value_states, True
             self.dtype, self.device = key_states.dtype, key_states.device
             return key_states, value_states
@@ -156,7 +156,7 @@ def _encoder(torch: Any, subject: Subject) -> Any:
             self.model, self.layers = subject.model, subject.model.get_decoder().config.num_hidden_layers
 
         def forward(self, source: Any) -> tuple[Any, ...]:
-            """Runs the encoder. The decoder's own result is unused and not part of the graph."""
+            """Runs the encoder. The decoder's own result is unused, so it does not become part of the graph."""
             caches = [kinds.DynamicCache() for _ in range(2)]
             for cache in caches:
                 cache.layers.clear()
@@ -169,7 +169,7 @@ def _encoder(torch: Any, subject: Subject) -> Any:
 
 
 def _step_behind(torch: Any, model: Any, count: int) -> Any:
-    """Returns a module that reads one token after given keys and values, with those of an encoder."""
+    """Returns a module that reads one token, given the keys and values of the encoder and of earlier tokens."""
     from torch import nn
 
     kinds = package("transformers.cache_utils")
@@ -184,7 +184,8 @@ def _step_behind(torch: Any, model: Any, count: int) -> Any:
         def forward(self, input_ids: Any, beam_idx: Any, *given: Any) -> tuple[Any, ...]:
             """Runs one step. Keys and values of the encoder come before those of the text."""
             cross, past = given[:count], [one.index_select(0, beam_idx) for one in given[count:]]
-            # Only the length of the encoder's result is used: its keys and values are given.
+            # Only the length of the encoder's result is used, because its keys and
+            # values are passed separately.
             read = torch.zeros(input_ids.shape[0], cross[0].shape[2], self.model.config.d_model)
             both = kinds.EncoderDecoderCache(_cache(past), _cache(cross))
             found = self.model(encoder_outputs=(read,), decoder_input_ids=input_ids, past_key_values=both, use_cache=True)
@@ -194,7 +195,7 @@ def _step_behind(torch: Any, model: Any, count: int) -> Any:
 
 
 def _with_state(graph: Any, shapes: list[tuple[int, int]], new: int, cross: Sequence[tuple[int, int]] = ()) -> Any:
-    """Turns the inputs and outputs of keys and values into the state of the graph, initially empty.
+    """Converts the key and value inputs and outputs of a graph to its internal state, which is initially empty.
 
     Args:
         graph: the graph.
@@ -217,7 +218,7 @@ def _with_state(graph: Any, shapes: list[tuple[int, int]], new: int, cross: Sequ
 
 
 def _empty_at_first(graph: Any) -> Any:
-    """Sets the initial state: as many sequences as in the input, without positions.
+    """Sets the initial state: as many sequences as the input has, with zero positions.
 
     OpenVINO's attention with state requires this shape.
     """

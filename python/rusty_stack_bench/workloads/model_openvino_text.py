@@ -11,7 +11,7 @@ from .model_ready import Ready
 
 
 def prepare(case: Case, torch: Any, subject: Subject, hints: dict[str, Any]) -> tuple[Ready, Any]:
-    """Compiles the model as a step of a text, with an encoder if it has one.
+    """Compiles the model as a step of text generation, and its encoder if it has one.
 
     Returns:
         The prepared model, and the compiled step.
@@ -49,7 +49,7 @@ class Text:
     def __init__(self, torch: Any, compiled: Any, words: Any) -> None:
         self._torch, self._numpy = torch, package("numpy")
         self._request, self._words = compiled.create_infer_request(), words.contiguous().numpy()
-        # Each sequence continues itself: there is no beam search.
+        # Sequences are never exchanged, because there is no beam search.
         self._same = self._numpy.arange(len(self._words), dtype="int32")
 
     def _begin(self) -> None:
@@ -62,7 +62,7 @@ class Text:
         return self._request.get_tensor("logits").data
 
     def first(self) -> Any:
-        """Reads the text from the start and returns the logits after it."""
+        """Reads the whole text from an empty state and returns the logits of its last position."""
         self._begin()
         self._step(self._words)
         return self.logits()

@@ -1,6 +1,6 @@
 """Models in Qualcomm's QNN, in a separate Python environment, on the emulated HTP of its package.
 
-Reports which operations are supported and how accurate they are, but no speed.
+Reports the supported operations and their accuracy, but no speed.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Qnn:
         """Checks that an environment with QNN exists.
 
         Raises:
-            Skip: if it or a package is missing, or the case is not supported.
+            Skip: if the environment or a package is missing, or the case is not supported.
         """
         if case.workload == "load":
             raise Skip("load with QNN", "its emulator runs one pass at a time", "choose --workload forward")
@@ -41,15 +41,16 @@ class Qnn:
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Exports the model, and quantizes and compiles it in a process of QNN's environment.
+        """Exports the model, and quantizes and compiles it in a process in QNN's environment.
 
         Raises:
             Skip: if a node is not supported by QNN.
         """
         module, subject = model
-        # Isolated (-I), because files next to the script have the names of packages.
+        # Isolated (-I), because files next to the script have the same names as packages.
         process = Process([interpreter(), "-I", "-B", SCRIPT])
-        # Graphs are large and workers may be killed: the directory is deleted once the process has read it.
+        # Workers may be killed, so the directory with the large graph is deleted once
+        # the process has read it.
         with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
             to_onnx(torch, module, subject, tensors, os.path.join(directory, "model.onnx"))
             save_inputs(subject, os.path.join(directory, "inputs.npz"), tensors)
@@ -79,7 +80,7 @@ def interpreter() -> str:
     """Returns the interpreter that has QNN.
 
     Raises:
-        Skip: if none is named, or the file does not exist.
+        Skip: if the environment variable is not set, or the file does not exist.
     """
     named = os.environ.get(VARIABLE)
     cure = f"run `python setup qnn`, or set {VARIABLE} to an interpreter that has onnxruntime-qnn"
@@ -91,9 +92,9 @@ def interpreter() -> str:
 
 
 def refusal(model: str, nodes: list[dict[str, str]]) -> Skip:
-    """Returns the reason for a graph with unsupported nodes: the nodes, with QNN's messages."""
-    # Nodes of the same type are often refused in each layer for the same reason: name each node,
-    # but the reason once.
+    """Returns the reason for refusing a graph: its unsupported nodes, with QNN's messages."""
+    # QNN often refuses nodes of one type in each layer for the same reason: list each node,
+    # but the reason only once.
     alike: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         alike.setdefault((node["op_type"], node["why"].replace(node["name"], "it")), []).append(node["name"])
@@ -120,7 +121,7 @@ class Process:
 
         Raises:
             Failure: if the process ended or reports an error.
-            Skip: if a package is missing there.
+            Skip: if a package is missing in that environment.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None, "both are pipes"

@@ -1,4 +1,4 @@
-"""Models prepared by a runtime, and export to the formats that runtimes read."""
+"""Models prepared by a runtime, and functions that export models to the formats of runtimes."""
 from __future__ import annotations
 
 import contextlib
@@ -28,12 +28,12 @@ class Ready:
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     # Returns device metrics by the schema of the backend. Called after the samples.
     metrics: Callable[[], dict[str, Any]] = dict[str, Any]
-    # Returns the given number of functions that can each do a pass concurrently.
+    # Returns a list of the given number of functions that can each run a pass concurrently.
     lanes: Callable[[int], list[Callable[[], Any]]] | None = None
-    # Concurrent passes per run.
+    # Number of concurrent passes per run.
     passes: int = 1
-    # Generates the given number of tokens after the input text, and returns all of it; None if
-    # PyTorch generates them.
+    # Generates the given number of tokens after the input text and returns the whole text; None if
+    # PyTorch does the generation.
     write: Callable[[int], Any] | None = None
     # Returns the logits of the last generated token.
     logits: Callable[[], Any] | None = None
@@ -42,13 +42,13 @@ class Ready:
 
 
 class Runtime(Protocol):
-    """Software that runs models. Its class is used without an instance."""
+    """Software that runs models. The class is never instantiated."""
 
     name: str
 
     @staticmethod
     def check(case: Case) -> None:
-        """Returns if `case` can run here.
+        """Checks that `case` can run on this machine.
 
         Raises:
             Skip: if a package, a precision or the device is missing.
@@ -62,7 +62,7 @@ class Runtime(Protocol):
         Args:
             case: the case.
             torch: the module `torch`.
-            model: the module that takes the tensors, and the model with its inputs.
+            model: the module that takes the tensors, and the `Subject` with the model and its inputs.
             tensors: inputs of the pass, on the device of the case.
 
         Raises:
@@ -73,7 +73,7 @@ class Runtime(Protocol):
 
 @contextlib.contextmanager
 def experts_as_products(subject: Subject) -> Generator[None, None, None]:
-    """Computes all experts of a mixture as one product: graphs cannot loop over the selected ones."""
+    """Makes a mixture of experts compute the selected experts as one product, because graphs cannot loop over them."""
     kept = getattr(subject.config, "_experts_implementation", None)
     if kept is not None:
         subject.config._experts_implementation = "batched_mm"
@@ -94,7 +94,7 @@ def to_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, path: str) 
     """Writes the module as one ONNX file; its inputs have the names of the model's inputs.
 
     Raises:
-        Skip: if it is too large for one file, or has an unsupported operation.
+        Skip: if the model is too large for one file, or has an unsupported operation.
     """
     package("onnx")
     package("onnxscript")

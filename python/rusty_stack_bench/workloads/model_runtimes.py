@@ -30,7 +30,7 @@ class PyTorch:
 
     @staticmethod
     def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
-        """Prepares the module unchanged; for i8, with integer weights in its linear layers."""
+        """Prepares the module unchanged; for i8, converts the weights of its linear layers to integers."""
         module, _ = model
         fields = {"component_version": package("torch").__version__}
         if case.text("dtype") == "i8":
@@ -51,10 +51,10 @@ class PyTorch:
 
 
 def _try(run: Callable[[], Any], name: str) -> None:
-    """Runs one pass, which fails if a model accesses the weights of its linear layers directly.
+    """Runs one pass to check that the model works with quantized layers.
 
     Raises:
-        Skip: if it fails so.
+        Skip: if the model accesses the weights of its linear layers directly.
     """
     try:
         run()
@@ -87,10 +87,10 @@ RUNTIMES: dict[str, type[Runtime]] = {runtime.name: runtime for runtime in _ALL}
 
 
 def of(case: Case) -> type[Runtime]:
-    """Returns the runtime that the case names.
+    """Returns the runtime of the case.
 
     Raises:
-        Skip: if it is unknown.
+        Skip: if the runtime is unknown.
     """
     name = case.params.get("runtime", PyTorch.name)
     if name not in RUNTIMES:

@@ -24,7 +24,7 @@ from .model_build import SEED, SPEECH_SECONDS, Subject, counted, forward_module,
 from .model_load import Load
 from .serving import arrivals
 
-# Errors of many layers accumulate.
+# Errors accumulate over many layers.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1, "i8": 2e-1}
 
 
@@ -32,7 +32,7 @@ def check(case: Case) -> None:
     """Checks that the packages of the runtime are installed, and that PyTorch can use the device.
 
     Raises:
-        Skip: if they are not.
+        Skip: if a package is missing, or PyTorch cannot use the device.
     """
     torch_device(case)
     package("transformers")
@@ -64,7 +64,7 @@ def _subject(case: Case, torch: Any) -> Subject:
 def _as_type(torch: Any, module: Any, tensors: Any, dtype: Any) -> tuple[Any, ...]:
     """Converts the weights and tensors to `dtype`.
 
-    Buffers stay unchanged: angles of rotary embeddings lose too much precision in 16 bits.
+    Buffers stay unchanged, because the angles of rotary embeddings would lose too much precision in 16 bits.
     """
     for weight in module.parameters():
         weight.data = weight.data.to(dtype)
@@ -101,7 +101,7 @@ class Verified:
     """A model whose pass was verified."""
 
     subject: Subject
-    # Number of weights, counted while all of them are PyTorch's.
+    # Number of weights, counted before a runtime replaces PyTorch's layers.
     parameters: int
     ready: model_ready.Ready
     tensors: tuple[Any, ...]
@@ -114,11 +114,11 @@ def _verified(case: Case) -> Verified:
     """Prepares the model in the runtime and type of the case, and verifies it on the CPU in higher precision.
 
     Raises:
-        Skip: if the runtime does not support it, or memory does not suffice.
+        Skip: if the runtime does not support the model, or there is not enough memory.
         Failure: if the result is wrong.
     """
     torch, device = torch_device(case)
-    # Quantizing runtimes start from weights in f32.
+    # Runtimes that quantize start from f32 weights.
     dtype = torch.float32 if case.text("dtype") == "i8" else torch_dtype(case, torch)
     subject = _subject(case, torch)
     module, tensors = forward_module(subject), tuple(subject.inputs.values())
@@ -151,7 +151,7 @@ def forward(case: Case) -> Work:
         }
 
     def of_simulated(_: float) -> dict[str, Any]:
-        """Returns the fields of an emulated device, whose times mean nothing."""
+        """Returns the fields for an emulated device, whose times are meaningless."""
         return _common(case, made) | {"device_metrics": ready.metrics()}
 
     gpu = None if case.on_cpu else device
@@ -159,7 +159,7 @@ def forward(case: Case) -> Work:
 
 
 def _rates(subject: Subject, time_ns: float) -> dict[str, Any]:
-    """Returns the rates of the family, in addition to samples per second."""
+    """Returns the rates specific to the model's family, in addition to samples per second."""
     batch, each = subject.batch, 1e9 / time_ns
     rates = {"throughput_samples_per_second": batch * each}
     if subject.family == "speech":
@@ -172,7 +172,7 @@ def _rates(subject: Subject, time_ns: float) -> dict[str, Any]:
 
 
 def _expert_balance(subject: Subject, tensors: Any) -> dict[str, Any]:
-    """Returns how evenly tokens are routed to experts: the entropy of the shares, in percent of its maximum."""
+    """Returns how evenly tokens are distributed over experts: the entropy of their shares, in percent of its maximum."""
     if subject.family != "mixture-of-experts" or not hasattr(subject.config, "num_experts_per_tok"):
         return {}
     torch, words = subject.torch, dict(zip(subject.inputs, tensors))["input_ids"]
@@ -256,9 +256,9 @@ def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[in
 
 
 def _check_words(torch: Any, case: Case, write: Callable[[int], Any], logits: Any, count: int) -> None:
-    """Checks that the first token is the most likely one of the verified pass, up to ties within the tolerance.
+    """Checks that the first token is the most likely one in the verified pass, allowing for ties within the tolerance.
 
-    Also checks that a second generation returns the same tokens, as many as requested.
+    Also checks the number of tokens, and that a second generation returns the same ones.
     """
     made = write(count)
     if not torch.equal(made, write(count)):
@@ -276,8 +276,8 @@ def _check_words(torch: Any, case: Case, write: Callable[[int], Any], logits: An
 def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> None:
     """Checks the tokens and the cache of a runtime against one pass of PyTorch over the whole text.
 
-    Each token must be the most likely one after those before it, up to ties within the tolerance,
-    and the last logits must be those of that pass.
+    Each token must be the most likely one after the preceding text, allowing for ties within the tolerance,
+    and the last logits must equal those of the pass.
     """
     write, last_logits = made.ready.write, made.ready.logits
     assert write is not None and last_logits is not None, "the runtime writes tokens"
@@ -298,7 +298,7 @@ def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> No
 
 
 def _common(case: Case, made: Verified, run: Callable[[], Any] | None = None, lanes: int = 1) -> dict[str, Any]:
-    """Returns the fields of every workload; with the memory of `lanes` concurrent calls of `run` if that is known."""
+    """Returns the fields of every workload; with `run`, also the memory of `lanes` concurrent calls if it can be determined."""
     subject, definition = made.subject, made.subject.definition
     weights = sum(
         weight.numel() * weight.element_size() for one in (subject.model, *subject.parts.values()) for weight in one.parameters()
@@ -321,7 +321,8 @@ def _common(case: Case, made: Verified, run: Callable[[], Any] | None = None, la
         common |= heap_unused_percent()
     common |= made.ready.fields
     if run is not None and case.on_cpu and model_runtimes.of(case).name == "pytorch":
-        # The growth of the process would include libraries, and the copies of the model that verified it.
+        # Peak allocations, because the growth of the process would include libraries
+        # and the models of the verification.
         activations = lanes * (peak_of_pass(subject.torch, None, run) or 0.0) / 1e6
         common |= {"activations_memory_mb": activations, "memory_used_mb": common["model_size_gb"] * 1e3 + activations}
     return common

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 class Attention(nn.Module):
-    """Attention whose number of heads follows from its weights, so that each part of a split layer is valid."""
+    """Attention that derives its number of heads from its weights, so that each part of a split layer is valid."""
 
     def __init__(self, width: int, head: int, causal: bool) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
 
 
 class Step(nn.Module):
-    """A decoder's next token, given the keys and values of earlier tokens."""
+    """The decoder's step for the next token, given the keys and values of earlier tokens."""
 
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks as ONNX graphs, with reference outputs: linear layers built here, others exported by PyTorch."""
+"""Networks as ONNX graphs with reference outputs. Linear layers are built here; PyTorch exports the other networks."""
 from __future__ import annotations
 
 import contextlib
@@ -28,7 +28,7 @@ class Graph:
     """A network with its inputs and reference outputs."""
 
     model: bytes
-    # Nodes of the graph before optimization.
+    # Number of nodes of the graph before optimization.
     nodes: int
     inputs: dict[str, Any]
     # Reference outputs in double precision, in order.
@@ -54,7 +54,7 @@ def graph(case: Case) -> Graph:
 
 
 def _linear(case: Case) -> Graph:
-    """Builds linear layers with an explicit GELU, with nodes that an optimizer can fold or fuse."""
+    """Builds linear layers with GELU as separate basic operations, which an optimizer can fold or fuse."""
     onnx, numpy = package("onnx"), package("numpy")
     width, layers = case.count("width"), case.count("num_layers")
     half = case.text("dtype") == "f16"
@@ -119,7 +119,8 @@ def _exported(case: Case) -> Graph:
     kind = torch.float16 if case.text("dtype") == "f16" else torch.float32
     made, given = made.to(kind), [one.to(kind) if one.is_floating_point() else one for one in given]
     names, file = [f"in{place}" for place in range(len(given))], io.BytesIO()
-    # The newer exporter needs another package. This one prints progress to standard output.
+    # The newer exporter needs an additional package. The one used here prints progress
+    # to standard output.
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         torch.onnx.export(made, tuple(given), file, input_names=names, opset_version=OPSET, dynamo=False)
@@ -151,7 +152,7 @@ def _quantized(case: Case, made: Graph) -> bytes:
 
     On a CPU, activations are quantized dynamically; convolutions and GPUs need static scales, which
     are calibrated with the input. CPU weights have 7 bits: without VNNI, sums of two 8-bit products
-    overflow 16 bits, and results were off by half.
+    overflow 16 bits, which made results wrong by half.
     """
     package("onnxruntime")
     from onnxruntime import quantization
@@ -182,13 +183,13 @@ def _quiet_log() -> Generator[None, None, None]:
 
 
 class _Once:
-    """The inputs, once, as a calibration data reader."""
+    """Provides the inputs once, as a calibration data reader."""
 
     def __init__(self, inputs: dict[str, Any]) -> None:
         self._left = [inputs]
 
     def get_next(self) -> Any:
-        """Returns the inputs, then None."""
+        """Returns the inputs on the first call, then None."""
         return self._left.pop() if self._left else None
 
     def set_range(self, start_index: int, end_index: int) -> None:

@@ -21,9 +21,9 @@ PROVIDERS = {
 }
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 RUNS_BESIDE = 200
-# Number of sessions of which the creation time is the median.
+# Number of sessions to create; the reported creation time is their median.
 SESSIONS = 5
-# Providers and devices for which this process has already created a session.
+# Pairs of provider and device for which this process has already created a session.
 _BEGUN: set[tuple[str, str]] = set()
 
 
@@ -31,7 +31,7 @@ def check(case: Case) -> None:
     """Checks that ONNX Runtime is installed and has a provider for the device.
 
     Raises:
-        Skip: if it has not.
+        Skip: if ONNX Runtime or the provider is missing.
     """
     runtime = package("onnxruntime")
     needed(case)
@@ -39,7 +39,7 @@ def check(case: Case) -> None:
 
 
 def needed(case: Case) -> None:
-    """Imports the packages that build graphs, before memory is measured."""
+    """Imports the packages that build graphs, so that the import is not part of measured memory."""
     for name in ("onnx", "numpy") if case.text("network") == "mlp" else ("onnx", "numpy", "torch"):
         package(name)
 
@@ -53,7 +53,7 @@ def chosen(runtime: Any, case: Case) -> str:
     """Returns the execution provider for the device.
 
     Raises:
-        Skip: if this build does not have it.
+        Skip: if this build of ONNX Runtime does not have the provider.
     """
     wanted = PROVIDERS[case.device.split(":")[0]]
     there = runtime.get_available_providers()
@@ -70,10 +70,10 @@ def chosen(runtime: Any, case: Case) -> str:
 def session(
     case: Case, model: bytes, level: str, optimized_at: str | None = None, profile_at: str | None = None, threads: int = 0
 ) -> Any:
-    """Creates a session and checks its provider: ONNX Runtime falls back to another almost silently.
+    """Creates a session and checks its provider: ONNX Runtime falls back to another provider almost silently.
 
     Raises:
-        Failure: if it fell back.
+        Failure: if another provider was used.
     """
     runtime = package("onnxruntime")
     provider = chosen(runtime, case)
@@ -122,7 +122,7 @@ def prepared(case: Case, graph: Graph, level: str) -> Prepared:
 
 
 def first_session(case: Case, graph: Graph) -> None:
-    """Creates the first session of this process, so that its one-time allocations are not measured."""
+    """Creates and runs a first session in this process, so that one-time allocations are not measured later."""
     key = (chosen(package("onnxruntime"), case), case.device)
     if key not in _BEGUN:
         bound(case, session(case, graph.model, "all"), graph.inputs)  # `bound` runs it.
@@ -130,7 +130,7 @@ def first_session(case: Case, graph: Graph) -> None:
 
 
 def _taken(case: Case) -> float | None:
-    """Returns the bytes allocated from the C library, or the GPU's memory in use; None if unknown."""
+    """Returns the bytes allocated through the C library, or the GPU's memory in use; None if unknown."""
     if case.on_cpu:
         return handed_out()
     try:
@@ -156,10 +156,10 @@ def right(case: Case, outputs: Any, exact: Any) -> float:
 
 
 def bound(case: Case, made: Any, inputs: Mapping[str, Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Returns functions that run one inference and that read its outputs.
+    """Returns two functions: one runs an inference, the other reads its outputs.
 
     Inputs and outputs are bound in the device's memory, so a run allocates and copies nothing. On a
-    GPU a run returns when the work is done.
+    GPU, a run returns after the work is done.
     """
     runtime, binding = package("onnxruntime"), made.io_binding()
     # ONNX Runtime uses the name "cuda" for the memory of any GPU.
@@ -170,7 +170,7 @@ def bound(case: Case, made: Any, inputs: Mapping[str, Any]) -> tuple[Callable[[]
     for output in made.get_outputs():
         binding.bind_output(output.name, kind, index)
     made.run_with_iobinding(binding)
-    # Later runs write into the outputs that the first one allocated.
+    # Later runs write into the outputs that the first run allocated.
     outputs = binding.get_outputs()
     binding.clear_binding_outputs()
     for output, value in zip(made.get_outputs(), outputs):
@@ -239,7 +239,7 @@ def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict[str, A
 
 
 def profiled(case: Case, graph: Graph) -> str:
-    """Returns the five slowest operator types and their time per run, from a profiled session.
+    """Returns the five operator types that take the most time, with their time per run, from a profiled session.
 
     Raises:
         Failure: if a node ran on another provider.

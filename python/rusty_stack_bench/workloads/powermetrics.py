@@ -6,11 +6,12 @@ import subprocess
 import time
 from typing import Any, Callable
 
-# One sample of 500 ms.
+# Takes one sample of 500 ms.
 COMMAND = ["powermetrics", "--samplers", "gpu_power", "-n", "1", "-i", "500"]
 # Time limit of a sample, including start-up, in seconds.
 LIMIT = 20.0
-# Patterns and divisors of each field. Some lines have two names in different versions of macOS.
+# Pattern and divisor for each field. Some lines have different names in different
+# versions of macOS.
 FIGURES = {
     "gpu_clock_mhz": (re.compile(r"^GPU (?:HW )?active frequency:\s*([\d.]+)\s*MHz", re.MULTILINE), 1),
     "gpu_utilization_percent": (re.compile(r"^GPU (?:HW )?active residency:\s*([\d.]+)\s*%", re.MULTILINE), 1),
@@ -19,7 +20,7 @@ FIGURES = {
 
 
 def parsed(text: str) -> dict[str, float]:
-    """Parses the output; of several samples the last counts."""
+    """Parses the output of `powermetrics`; if it has several samples, the last one is used."""
     found = {name: pattern.findall(text) for name, (pattern, _) in FIGURES.items()}
     return {name: float(values[-1]) / FIGURES[name][1] for name, values in found.items() if values}
 
@@ -28,7 +29,7 @@ def watched(run: Callable[[], object], command: list[str] | None = None) -> dict
     """Runs `run` repeatedly while `powermetrics` samples.
 
     Returns:
-        The values, or `counters_note` with why there are none and the cure.
+        The values, or `counters_note` with the reason why there are none and how to fix it.
     """
     try:
         process = subprocess.Popen(command or COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,4 +1,4 @@
-"""Injected faults for tests: after a few samples, each breaks in a way that frameworks do."""
+"""Injected faults for tests: after a few samples, each fault fails in a way that occurs in frameworks."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ def version() -> str:
 
 
 def fault(case: Case) -> Work:
-    """Prepares the fault that the parameter names, with a child process that must not outlive the case."""
+    """Prepares the fault named by the parameter, with a child process that must be gone after the case."""
     hoard: list[bytearray] = []
     calls = 0
 

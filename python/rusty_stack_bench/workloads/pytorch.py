@@ -33,7 +33,7 @@ def check(case: Case) -> None:
     """Checks that PyTorch can use the device, and that the named model exists.
 
     Raises:
-        Skip: if it cannot, or the model does not exist.
+        Skip: if PyTorch cannot use the device, or the model does not exist.
     """
     local_model(case)
     torch, _ = torch_device(case)
@@ -67,7 +67,7 @@ def _shown(sizes: Iterable[int]) -> str:
 
 
 def matmul(case: Case) -> Work:
-    """Prepares a matrix product. For large ones, 16 rows are verified."""
+    """Prepares a matrix product. Of large products, 16 rows are verified."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     m, n, k = case.sizes("shape")
@@ -104,9 +104,9 @@ def matmul(case: Case) -> Work:
 
 
 def _utilization(case: Case, torch: Any, device: Any, tflops: float) -> dict[str, Any]:
-    """Returns the rate as a percentage of that of a large product, which is measured here.
+    """Returns the rate in percent of the rate of a large product, which is measured here.
 
-    On a CPU the large product is in f32 for 16-bit types too.
+    On a CPU the large product is in f32 even if the case has a 16-bit type.
     """
     size, dtype = (1024, torch.float64 if case.text("dtype") == "f64" else torch.float32)
     if not case.on_cpu:
@@ -198,15 +198,15 @@ def memory_transfer(case: Case) -> Work:
 
 
 def moved(direction: str, size: int) -> int:
-    """Returns the bytes moved by a copy: within a GPU each is read and written, over a link sent once."""
+    """Returns the bytes moved by a copy. Within a GPU each byte counts twice (read and write), over a link once."""
     return 2 * size if direction == "gpu_to_gpu" else size
 
 
 def _peer(torch: Any, gpu: Any) -> Any:
-    """Returns the next GPU.
+    """Returns the next GPU, as the target of a copy.
 
     Raises:
-        Skip: if there is none, or peer access is not possible: the copy would go through the host.
+        Skip: if there is no other GPU, or no peer access, because the copy would then go through the host.
     """
     there = torch.cuda.device_count()
     if there < 2:
@@ -250,7 +250,8 @@ def autograd(case: Case) -> Work:
     backward = case.text("operation") == "backward"
 
     def fields(time_ns: float) -> dict[str, Any]:
-        # Each forward multiply-add corresponds to two in backward: for the input and for the weights.
+        # Each forward multiply-add has two counterparts in backward: for the gradients
+        # of the input and of the weights.
         operations = 2 * batch * width * width * layers * (2 if backward else 1)
         return {
             "operation": case.text("operation"),
@@ -325,7 +326,7 @@ def transformer(case: Case) -> Work:
 
 
 def execution(case: Case) -> Work:
-    """Prepares the forward pass of a decoder: eager, compiled, or as a captured graph."""
+    """Prepares the forward pass of a decoder: eager, compiled, or captured as a GPU graph."""
     from . import execution as modes
 
     return modes.measured(case, _work)
@@ -339,7 +340,7 @@ def training(case: Case) -> Work:
 
 
 def torch_compile(case: Case) -> Work:
-    """Prepares torch.compile of element-wise steps: cold is the compilation, warm the compiled function."""
+    """Prepares torch.compile of element-wise operations: either the compilation (cold) or the compiled function (warm)."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     rows, width = case.sizes("rows")
@@ -375,7 +376,7 @@ def torch_compile(case: Case) -> Work:
 
 
 def _cold(case: Case, torch: Any, compiled: Any, x: Any, fields: Callable[[float], dict[str, Any]]) -> Work:
-    """Prepares compilation with empty caches, in memory and on disk, in each iteration."""
+    """Prepares compilation in which each iteration starts with empty caches, in memory and on disk."""
     held = contextlib.ExitStack()
 
     def before() -> None:

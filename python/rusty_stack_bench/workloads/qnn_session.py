@@ -28,14 +28,15 @@ except ImportError as error:
     missing = error
 
 PROVIDER = "QNNExecutionProvider"
-# The emulated HTP: v75 of the Snapdragon 8 Gen 3. Unless both are given, the emulator has no memory.
+# The emulated HTP: v75 of the Snapdragon 8 Gen 3. The emulator has no memory unless
+# both values are given.
 ARCHITECTURE, CHIP = "75", "57"
 # Number of compiled graphs to keep.
 KEPT = 32
 
 
 class Refused(Exception):
-    """QNN does not support some nodes."""
+    """Raised if QNN does not support some nodes."""
 
     def __init__(self, nodes: list[dict[str, str]]) -> None:
         super().__init__(f"{len(nodes)} nodes")
@@ -102,7 +103,7 @@ def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) 
 
 
 def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
-    """Returns the number of nodes on QNN, and the nodes on other providers."""
+    """Returns the number of nodes that run on QNN, and the nodes that other providers run."""
     taken, others = 0, list[dict[str, str]]()
     for part in session.get_provider_graph_assignment_info():
         nodes = part.get_nodes()
@@ -114,7 +115,7 @@ def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
 
 
 def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Returns the nodes with QNN's messages, which it only prints in verbose mode to standard error."""
+    """Returns the nodes with the messages that QNN prints, only in verbose mode, to standard error."""
     with tempfile.TemporaryFile() as output:
         kept = os.dup(2)
         os.dup2(output.fileno(), 2)
@@ -129,7 +130,7 @@ def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def why(lines: list[str], node: dict[str, str]) -> str:
-    """Returns the message of a log for a node."""
+    """Returns the message in QNN's log that explains why a node is not supported."""
     marks = ("not supported", "unsupported", "failed", "error", "invalid")
     own = [line for line in lines if node["name"] in line and any(mark in line.lower() for mark in marks)]
     return own[0].split("] ", 1)[-1].strip()[:300] if own else "QNN reports no reason"
@@ -155,7 +156,7 @@ def compiled(graph: str, context: str) -> int:
 
 
 def fingerprint(directory: str) -> str:
-    """Returns a hash of everything that a compiled graph depends on."""
+    """Returns a hash of everything that affects the compiled graph."""
     digest = hashlib.sha256(f"{onnxruntime.__version__} {version()} {ARCHITECTURE} {CHIP}".encode())
     for path in [os.path.join(directory, "model.onnx"), *sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]:
         with open(path, "rb") as file:
@@ -208,7 +209,7 @@ class Session:
         """Opens the cached compiled graph.
 
         Returns:
-            The session and its number of nodes; (None, 0) if it is missing or cannot be read.
+            The session and its number of nodes; (None, 0) if the graph is missing or cannot be read.
         """
         try:
             with open(self._context + ".json", encoding="ascii") as file:
@@ -224,7 +225,7 @@ class Session:
         return self._session.run(None, self._inputs)[0]
 
     def profile(self) -> dict[str, Any]:
-        """Returns the cycles of the emulated HTP in one pass, in total and of the 20 longest nodes."""
+        """Returns the cycles of the emulated HTP in one pass: in total, and of the 20 longest nodes."""
         with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
             path = os.path.join(directory, "profile.csv")
             session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
@@ -283,7 +284,7 @@ class Server:
 def serve() -> None:
     """Answers requests until standard input ends.
 
-    Libraries print to standard output: it is redirected, so that it contains only answers.
+    Libraries print to standard output, so their output is redirected and only answers are written there.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)

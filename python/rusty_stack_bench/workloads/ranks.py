@@ -75,9 +75,9 @@ class Ranks:
 def _rank(
     role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int, port: int, threads: int, pipe: Connection
 ) -> None:
-    """Runs a rank: prepares, then answers until the connection is closed."""
+    """Runs a rank: prepares the case, then answers requests until the connection is closed."""
     try:
-        # The rank must end with its parent, however that ends.
+        # Makes the kernel kill the rank when its parent ends, for whatever reason.
         import ctypes
         import signal
 

@@ -17,7 +17,7 @@ class Component(Protocol):
         ...
 
     def check(self, case: Case) -> None:
-        """Returns if `case` can run here.
+        """Checks that `case` can run on this machine.
 
         Raises:
             Skip: if a package, a model or the device is missing.
@@ -25,12 +25,12 @@ class Component(Protocol):
         ...
 
     def version(self) -> str:
-        """Returns the version of the measured software."""
+        """Returns the version of the software that is measured."""
         ...
 
 
-# By benchmark name. A string is a module of this package, imported at the first case of the
-# benchmark, because other modules need packages that this environment may lack.
+# Components by benchmark name. A string is a module of this package, imported at the first case of
+# the benchmark, because other modules need packages that this environment may lack.
 COMPONENTS: dict[str, str | Component] = {
     "deepspeed": "deepspeed",
     "flash-attention": "flash_attention",

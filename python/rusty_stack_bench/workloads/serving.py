@@ -47,7 +47,7 @@ class Served:
 
 @dataclass
 class Limits:
-    """Latency limits of a good answer, in milliseconds."""
+    """Latency limits that a good answer must meet, in milliseconds."""
 
     ttft_ms: float
     tpot_ms: float
@@ -81,13 +81,13 @@ async def drive(
     clock: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[Served]:
-    """Sends each request at its time, even if earlier ones are not yet answered.
+    """Sends each request at its scheduled time, even if earlier ones are not yet answered.
 
     Args:
-        stream: sends the request with this number and yields the number of tokens in each message.
+        stream: sends the request with the given index and yields the number of tokens in each message.
         times: seconds since the start.
         clock: the clock, in seconds.
-        pause: sleeps for a number of seconds.
+        pause: function that sleeps for a number of seconds.
     """
     begin = clock()
 
@@ -121,7 +121,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def figures(served: Sequence[Served], seconds: float, limits: Limits) -> dict[str, float]:
-    """Returns the fields of requests that took `seconds` in total. Latencies are those of answered requests."""
+    """Returns the fields of a set of requests that took `seconds` in total. Only answered requests count for latencies."""
     whole = [one for one in served if one.is_whole]
     found: dict[str, float] = {
         "failed_requests": len(served) - len(whole),

@@ -13,7 +13,7 @@ WORDS = 1024
 HEAD = 64
 # Errors of the layers and of their gradients accumulate.
 TOLERANCES = {"f32": 1e-3, "bf16": 2e-1}
-# Largest number of points in the memory curve, and number of steps whose phases are kept.
+# Maximum number of points in the memory curve, and number of steps whose phase times are kept.
 POINTS, STEPS = 96, 512
 # Names of the categories of PyTorch's profiler; all others are `other`.
 PARTS = {"PARAMETER": "model", "GRADIENT": "gradients", "OPTIMIZER_STATE": "optimizer", "ACTIVATION": "activations"}
@@ -72,7 +72,7 @@ def _decoder(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
 
 
 def _loss(torch: Any, model: Any, tokens: Any) -> Any:
-    """Returns the cross-entropy of each position and the token after it."""
+    """Returns the cross-entropy of the prediction at each position against the next token."""
     logits = model(tokens)[:, :-1]
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
 
@@ -81,7 +81,7 @@ def _verified(case: Case, torch: Any, model: Any, tokens: Any) -> float:
     """Returns the largest gradient error against double precision, relative to the largest gradient.
 
     Raises:
-        Failure: if it exceeds the tolerance.
+        Failure: if the error exceeds the tolerance.
     """
     exact = copy.deepcopy(model).double()
     for one in (exact, model):
@@ -92,7 +92,7 @@ def _verified(case: Case, torch: Any, model: Any, tokens: Any) -> float:
 
 
 class _Phases:
-    """Start and end times of the phases of steps, by the device's clock."""
+    """Times at which the phases of steps start and end, by the device's clock."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
@@ -107,7 +107,7 @@ class _Phases:
         self._marks.append(event)
 
     def medians_ms(self) -> list[float]:
-        """Returns the median milliseconds of forward, backward and optimizer."""
+        """Returns the median times of the forward, backward and optimizer phases in milliseconds."""
         marks = list(self._marks)
         if self._gpu is None:
             between = [(after - before) / 1e6 for before, after in zip(marks, marks[1:])]
@@ -118,9 +118,9 @@ class _Phases:
 
 
 def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict[str, Any]:
-    """Returns the memory of `step` in MB, over time and at its peak, by category of PyTorch's profiler.
+    """Returns the memory that `step` uses in MB, over time and at its peak, by category of PyTorch's profiler.
 
-    Empty if this version of PyTorch does not report it.
+    Empty if this version of PyTorch does not report memory by category.
     """
     try:
         from torch.profiler._memory_profiler import _CATEGORY_TO_INDEX, MemoryProfileTimeline
@@ -128,10 +128,10 @@ def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict[str
         return {}
     with torch.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as profile:
         step()
-    # PyTorch's rows have one additional column in front.
+    # Rows of the profiler start with one additional column.
     places: dict[Any, int] = {getattr(category, "name", None): place + 1 for category, place in _CATEGORY_TO_INDEX.items()}
     times, sizes = MemoryProfileTimeline(profile._memory_profile())._coalesce_timeline(str(device))
-    # Memory that existed before is added row by row at the time of the first event.
+    # The profiler adds memory that existed before row by row, at the time of the first event.
     first = max((at for at, time_us in enumerate(times) if time_us == times[0]), default=0)
     times, rows = times[first:], [by_part(row, places) for row in sizes[first:]]
     if not rows:
@@ -152,7 +152,7 @@ def by_part(row: list[int], places: dict[str, int]) -> list[float]:
 
 
 def thinned(held: list[float], most: int) -> list[int]:
-    """Returns indices of `held` to keep, at most `most`: the ends, and minimum and maximum of each section."""
+    """Returns at most `most` indices of `held` to keep: both ends, and the minimum and maximum of each section."""
     if len(held) <= most:
         return list(range(len(held)))
     # Two indices per section, in addition to both ends.

@@ -21,9 +21,9 @@ from .core import (
 
 SEED = 20_231
 VOCABULARY = 1000
-# Width of a head; the default width has four heads.
+# Width of a head. A model of the default width has four heads.
 HEAD = 64
-# Errors of many layers accumulate.
+# Errors accumulate over many layers.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
 
@@ -111,7 +111,7 @@ def decode(case: Case) -> Work:
     if made.shape[1] != tokens.shape[1] + count:
         why = f"it generated {made.shape[1] - tokens.shape[1]} tokens, not {count}"
         raise Failure("transformer", why, "report it to transformers")
-    # In 16 bits two tokens may be equally likely.
+    # In 16 bits two tokens may be equally likely, so the tokens may differ.
     if case.text("dtype") in ("f32", "f64") and not torch.equal(made, generate(count, not use_cache)):
         raise Failure("transformer", "it generates other tokens with the cache than without", "report it to transformers")
     gpu = None if case.on_cpu else device

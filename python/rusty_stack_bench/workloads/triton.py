@@ -16,12 +16,13 @@ if TYPE_CHECKING:  # Importing it requires Triton.
     from .triton_operations import Operation
 
 SEED = 20_231
-# Lanes of a wavefront of each architecture.
+# Number of lanes of a wavefront, by architecture.
 WARP = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1030": 32, "gfx1100": 32, "gfx1200": 32, "gfx1201": 32}
-# Architectures that only some versions of Triton compile for; others fail without a reason of their own.
+# Architectures that only some versions of Triton support; other versions fail without
+# giving a reason.
 OF_SOME_VERSIONS = {"gfx1030"}
 KERNELS = {
-    # Kernel function, types of pointers and counts, and compile-time constants.
+    # Kernel function, types of its pointers and counts, and its compile-time constants.
     "vector-add": ("vector_add", {"x": "*T", "y": "*T", "out": "*T", "count": "i32"}, {"BLOCK": 1024}),
     "softmax": ("softmax", {"x": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
     "layer-norm": ("layer_norm", {"x": "*T", "scale": "*T", "shift": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
@@ -40,14 +41,14 @@ TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
 
 def check(case: Case) -> None:
-    """Checks that Triton is installed. On a CPU, kernels are compiled by triton-cpu, else run in the interpreter."""
+    """Checks that Triton is installed. On a CPU, triton-cpu compiles kernels; other versions run them in the interpreter."""
     if case.workload == "operation" and case.on_cpu:
         os.environ["TRITON_CPU_BACKEND" if _compiles_for_cpus() else "TRITON_INTERPRET"] = "1"
     package("triton")
 
 
 def _compiles_for_cpus() -> bool:
-    """Returns whether the installed Triton is triton-cpu. Does not import it: the interpreter is selected before."""
+    """Returns whether the installed Triton is triton-cpu, without importing it: the interpreter is selected before the import."""
     found = importlib.util.find_spec("triton")
     roots = found.submodule_search_locations if found is not None else None
     return any(os.path.isdir(os.path.join(root, "backends", "cpu")) for root in roots or ())
@@ -103,7 +104,7 @@ def compilation(case: Case) -> Work:
 
     def fields(time_ns: float) -> dict[str, Any]:
         held["directory"].cleanup()
-        # The program computes occupancy, from its limits of each architecture.
+        # The occupancy is computed by the program, which has the limits of each architecture.
         return options | counts | {
             "dtype": case.text("dtype"),
             "gfx_target": target,
@@ -150,7 +151,7 @@ def _by_ptxas(ptx: str) -> dict[str, Any]:
 
 
 def _assembled(program: str, ptx: str) -> str | None:
-    """Returns what the assembler prints about `ptx`; None if it fails."""
+    """Returns the assembler's output for `ptx`; None if it fails."""
     with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as directory:
         source = os.path.join(directory, "kernel.ptx")
         with open(source, "w", encoding="utf-8") as file:
@@ -165,7 +166,7 @@ def _assembled(program: str, ptx: str) -> str | None:
 
 
 def operation(case: Case) -> Work:
-    """Prepares a kernel to compare with PyTorch's own. The interpreter only verifies it.
+    """Prepares a kernel to compare with PyTorch's own. Interpreted kernels are only verified.
 
     Raises:
         Skip: on a CPU without triton-cpu, after verification.
@@ -203,7 +204,7 @@ def _rates(made: Operation, time_ns: float) -> dict[str, Any]:
 
 
 def _compared(torch: Any, gpu: Any, made: Operation, time_ns: float) -> dict[str, Any]:
-    """Compares the kernel with PyTorch's own and with torch.compile, interleaved."""
+    """Compares the kernel with PyTorch's own and with torch.compile, in alternating rounds."""
     compiled = torch.compile(made.standard, dynamic=False)
     ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
     works: dict[str, Work] = {}

@@ -1,5 +1,5 @@
-"""Triton kernels of these benchmarks, compiled on a GPU and interpreted on a CPU."""
-# Triton evaluates annotations of kernels, so parameters have none except `constexpr`.
+"""Triton kernels of these benchmarks, compiled for a GPU or interpreted on a CPU."""
+# Triton evaluates the annotations of kernels, so no parameter has one except `constexpr`.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
@@ -57,7 +57,7 @@ def matmul(
     GROUP: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    # a is m x k, b is n x k (weights of a layer, transposed). Blocks are numbered so that GROUP
+    # a is m x k, b is n x k (the weights of a layer, transposed). Blocks are numbered so that GROUP
     # rows of blocks share columns of b while these are in the cache.
     across = tl.cdiv(n, BLOCK_N)
     number = tl.program_id(0)
@@ -66,7 +66,8 @@ def matmul(
     rows = (first + number % (GROUP * across) % rows_here) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = number % (GROUP * across) // rows_here * BLOCK_N + tl.arange(0, BLOCK_N)
     steps = tl.arange(0, BLOCK_K)
-    # Beyond the edge the first rows are read again; their results are not stored.
+    # Beyond the edge of a matrix, its first rows are read again; the results for them
+    # are not stored.
     left = a + (rows % m).to(tl.int64)[:, None] * k + steps[None, :]
     right = b + (columns % n).to(tl.int64)[None, :] * k + steps[:, None]
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -102,7 +103,7 @@ def attention(
     largest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
     weights = tl.zeros((BLOCK_M,), dtype=tl.float32)
     total = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
-    # Hardware computes powers of two, so scores are scaled for exp2.
+    # The hardware computes powers of two, so scores are scaled for exp2.
     by_two = scale * 1.4426950408889634
     for start in range(0, length, BLOCK_N):
         at = start + tl.arange(0, BLOCK_N)
@@ -133,7 +134,7 @@ def _sizes(m: int, n: int, k: int) -> dict[str, int]:
 
 
 def tuned_matmul() -> Any:
-    """Creates the autotuned kernel. Not done on import because the tuner needs a GPU."""
+    """Creates the autotuned matrix product, on demand because the tuner needs a GPU."""
     blocks = [
         (_sizes(m, n, k), warps, stages)
         for m, n, k, warps in ((128, 256, 64, 8), (256, 128, 64, 8), (128, 128, 64, 4), (128, 128, 32, 4), (64, 128, 64, 4))
@@ -143,7 +144,7 @@ def tuned_matmul() -> Any:
 
 
 def tuned_attention() -> Any:
-    """Creates the autotuned kernel, like `tuned_matmul`."""
+    """Creates the autotuned attention kernel, like `tuned_matmul`."""
     blocks = [
         ({"BLOCK_M": m, "BLOCK_N": n}, warps, stages)
         for m, n, warps in ((128, 64, 4), (128, 128, 8), (128, 64, 8), (64, 64, 4), (128, 32, 4))

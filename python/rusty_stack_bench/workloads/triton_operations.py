@@ -10,11 +10,11 @@ from . import attention as dot_product
 from . import triton_kernels as kernels
 from .core import Case, Skip, differences, random, torch_dtype, within
 
-# For e4m3: three mantissa bits, and sums in f32.
+# fp8 means e4m3, with three mantissa bits; sums are in f32.
 TOLERANCES = {"fp8": 2e-2}
 ROWS = 4096
 HEADS = 16
-# Largest number of multiply-adds for which all rows are verified; beyond it, 16 rows.
+# Maximum number of multiply-adds for which all rows are verified; of larger products, 16 rows are.
 PRODUCTS_COMPARED = 2**24
 
 
@@ -24,7 +24,7 @@ class Operation:
 
     # Launches the kernel once and returns its result.
     run: Callable[[], Any]
-    # PyTorch's equivalent, which torch.compile accepts, and its arguments.
+    # PyTorch's equivalent of the kernel, which torch.compile accepts, and its arguments.
     standard: Callable[..., Any]
     inputs: tuple[Any, ...]
     # Returns the relative error of a result.
@@ -34,7 +34,7 @@ class Operation:
     moved: int
     # Fields that describe the shape.
     shape: dict[str, Any]
-    # Returns the tuner's choice, once it has run.
+    # Returns the configuration that the tuner chose, once it has run.
     chosen: Callable[[], str | None] = lambda: None
 
 
@@ -44,7 +44,7 @@ def made(case: Case, torch: Any, device: Any) -> Operation:
 
 
 def is_interpreted(case: Case) -> bool:
-    """Returns whether kernels run in Triton's interpreter: on a CPU for which this Triton does not compile."""
+    """Returns whether kernels run in the interpreter, because the installed Triton does not compile for CPUs."""
     return case.on_cpu and os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -53,7 +53,7 @@ def _power(width: int) -> int:
 
 
 def _size(case: Case, interpreted: int) -> int:
-    """Returns the size of the case, or a small one for the interpreter, which takes milliseconds per block."""
+    """Returns the size of the case, or a small size for the interpreter, which takes milliseconds per block."""
     return interpreted if is_interpreted(case) else case.count("size")
 
 
@@ -114,7 +114,7 @@ def _layer_norm(case: Case, torch: Any, device: Any) -> Operation:
 
 
 def _fp8(torch: Any, device: Any) -> Any:
-    """Returns the 8-bit type that the GPU multiplies: that of gfx942 has no negative zero."""
+    """Returns the 8-bit type that the GPU can multiply; the type of gfx942 has no negative zero."""
     if torch.version.hip and "gfx94" in torch.cuda.get_device_properties(device).gcnArchName:
         return torch.float8_e4m3fnuz
     return torch.float8_e4m3fn
@@ -134,7 +134,7 @@ def _product_dtypes(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
 
 
 def _precision(case: Case) -> str:
-    """Returns the precision of products: f32 stays f32; tf32 is rounded as in PyTorch."""
+    """Returns the precision for products: f32 is not reduced; tf32 is rounded as in PyTorch."""
     return "tf32" if case.text("dtype") == "tf32" else "ieee"
 
 

@@ -26,7 +26,7 @@ from .core import (
 from .memory import GpuPeak, of_children
 
 SEED = 20_231
-# A small model of the Llama family with random weights. Heads have HEAD elements; feed-forward
+# A small model of the Llama family with random weights. Each head has HEAD elements; feed-forward
 # layers are FEED_FORWARD times as wide as the model.
 SMALL = "small"
 WIDTH, LAYERS, HEAD, FEED_FORWARD = 512, 4, 64, 3
@@ -44,21 +44,21 @@ SHAPES = {
         "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192,
     },
 }
-# Share of a GPU's memory that vLLM uses (its gpu_memory_utilization), and bytes of that for
-# activations and graphs.
+# Share of a GPU's memory that vLLM uses (its gpu_memory_utilization), and the bytes of this share
+# that are kept for activations and graphs.
 MEMORY_SHARE, WORKSPACE_BYTES = 0.9, 2.5e9
 # Number of different tokens in prompts.
 VOCABULARY = 997
 # Memory for keys and values on a CPU, in GB; by default vLLM would use half of the machine's memory.
 CACHE_GB = "1"
 # Tokens per cache block if prompts share a prefix: only whole blocks are reused. vLLM's default on
-# a CPU is 128, more than such a prefix has, and its CPU kernels prefer multiples of 32; on a GPU
+# a CPU is 128, which is longer than such a prefix; its CPU kernels prefer multiples of 32. On a GPU
 # this is vLLM's default.
 CPU_BLOCK, GPU_BLOCK = 32, 16
 
 
 def check(case: Case) -> None:
-    """Checks that vLLM is installed, best in its own environment because it requires a specific PyTorch.
+    """Checks that vLLM is installed, preferably in a separate environment, because it requires a specific PyTorch.
 
     Raises:
         Skip: if a package or the named model is missing.
@@ -87,30 +87,30 @@ def weights_of(config: dict[str, int]) -> int:
 
 
 def needed_bytes(config: dict[str, int]) -> int:
-    """Returns the bytes of the weights in bf16, and of keys and values of one text of maximum length."""
+    """Returns the bytes of the weights in bf16 plus the keys and values of one text of maximum length."""
     shared = config["hidden_size"] // config["num_attention_heads"] * config["num_key_value_heads"]
     kept = 2 * config["num_hidden_layers"] * shared * config["max_position_embeddings"]
     return 2 * (weights_of(config) + kept)
 
 
 def fits(shape: str, memory_bytes: float) -> bool:
-    """Returns whether vLLM can serve a model of SHAPES on a GPU with `memory_bytes`."""
+    """Returns whether vLLM can serve a model of SHAPES on a GPU with `memory_bytes` of memory."""
     return needed_bytes(SHAPES[shape]) + WORKSPACE_BYTES <= MEMORY_SHARE * memory_bytes
 
 
 def shape_for(memory_bytes: float) -> str:
-    """Returns the largest of SHAPES that fits into `memory_bytes` of a GPU, else the small model."""
+    """Returns the largest model of SHAPES that fits into `memory_bytes` of GPU memory, else the small model."""
     fitting = [shape for shape in SHAPES if fits(shape, memory_bytes)]
     return max(fitting, key=lambda shape: weights_of(SHAPES[shape]), default=SMALL)
 
 
 def shape_of(case: Case) -> str:
-    """Returns the model shape of the case; `auto` selects one for its GPU.
+    """Returns the model shape of the case; `auto` selects one that fits the GPU.
 
     A width or number of layers other than the default selects the small model.
 
     Raises:
-        Skip: if the case combines these with a fixed shape.
+        Skip: if the case combines such a width or number of layers with a fixed shape.
     """
     shape = case.params.get("model_shape", SMALL)
     width, layers = (int(case.params.get(name, default)) for name, default in (("width", WIDTH), ("num_layers", LAYERS)))
@@ -124,7 +124,7 @@ def shape_of(case: Case) -> str:
 
 
 def _memory_bytes(case: Case) -> int:
-    """Returns the total memory of the case's GPU: free memory changes from run to run."""
+    """Returns the total memory of the case's GPU. Free memory is not used, because it changes from run to run."""
     return package("torch").cuda.mem_get_info(case.gpu)[1]
 
 
@@ -132,7 +132,7 @@ def sizes(case: Case) -> tuple[str, dict[str, int]]:
     """Returns the name and sizes of the random model of the case.
 
     Raises:
-        Skip: if the sizes are invalid, or memory does not suffice.
+        Skip: if the sizes are invalid, or there is not enough memory.
     """
     shape = shape_of(case)
     if shape != SMALL:
@@ -175,7 +175,7 @@ class Model:
     def settings(self, case: Case) -> dict[str, Any]:
         """Returns the arguments of the engine."""
         execution = case.text("execution")
-        # Also with the cache off, so that both differ only in the cache.
+        # Set even if the cache is off, so that cases with and without it differ in nothing else.
         blocks = {"block_size": block(case)} if case.on_cpu and case.count("shared_prefix") else {}
         return blocks | {
             "model": self.own or self._made,
@@ -189,7 +189,7 @@ class Model:
         }
 
     def close(self) -> None:
-        """Deletes the temporary directory; the engine has read it."""
+        """Deletes the temporary directory. Called once the engine has read it."""
         if self._made:
             shutil.rmtree(self._made, ignore_errors=True)
 
@@ -197,7 +197,7 @@ class Model:
 def _described(directory: str) -> dict[str, Any]:
     """Returns the architecture and number of weights of a model directory, from its configuration.
 
-    Empty if transformers does not know the model; vLLM may still support it.
+    Empty if transformers does not support the model, even if vLLM does.
     """
     torch, transformers = package("torch"), package("transformers")
     try:
@@ -216,14 +216,14 @@ def _fits(case: Case, most: int) -> None:
 
 
 def _positions(case: Case) -> int:
-    """Returns the longest text of the random model; for a user's model the engine checks it later."""
+    """Returns the maximum text length of the random model. For a user's model the engine checks the length later."""
     return sizes(case)[1]["max_position_embeddings"] if local_model(case) is None else 1 << 30
 
 
 def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dict[str, Any]]:
-    """Returns prompts that start with the same `shared` tokens and then differ, also between turns.
+    """Returns prompts that start with the same `shared` tokens and otherwise differ, also from turn to turn.
 
-    So a cache can reuse only their common prefix.
+    A cache can therefore reuse only this common prefix.
     """
 
     def token(number: int, place: int) -> int:
@@ -242,7 +242,7 @@ def _shared(case: Case) -> int:
     """Returns the number of shared prefix tokens of the case.
 
     Raises:
-        Skip: if it is less than a cache block, or leaves no token of its own to each prompt.
+        Skip: if the prefix is shorter than a cache block, or as long as the prompts.
     """
     shared, length = case.count("shared_prefix"), case.count("prompt_length")
     if case.text("prefix_cache") == "on" and 0 < shared < block(case):
@@ -272,12 +272,12 @@ def _common(case: Case, engine_settings: dict[str, Any], model: Model, peak: Gpu
 
 
 def _peak(case: Case) -> GpuPeak | None:
-    """Starts to watch the GPU's memory before the engine, which may be another process, is created."""
+    """Starts polling the GPU's memory. Called before the engine, which may run in another process, is created."""
     return None if case.on_cpu else GpuPeak(package("torch"), case.gpu)
 
 
 def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
-    """Creates an engine for batches in this process, and returns it with its arguments and model."""
+    """Creates an engine for batches in this process; returns the engine, its arguments, and the model."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     model = Model(case)
     settings = model.settings(case)
@@ -290,7 +290,7 @@ def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
 
 
 class Batches(Work):
-    """Batches whose times are recorded individually."""
+    """Runs batches of prompts, and records the time of each batch."""
 
     def __init__(self, run: Callable[[], Any], fields: Callable[[float], dict[str, Any]], before: Callable[[], Any]) -> None:
         super().__init__(run, fields, before)
@@ -304,7 +304,7 @@ class Batches(Work):
 
 
 def generation(case: Case) -> Work:
-    """Prepares batches of prompts with a fixed number of generated tokens; the first is discarded."""
+    """Prepares batches of prompts with a fixed number of generated tokens. The first batch is discarded."""
     count, length, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
     _fits(case, _positions(case))
     peak = _peak(case)
@@ -325,7 +325,7 @@ def generation(case: Case) -> Work:
         raise Failure("vLLM", f"it generated {sorted(lengths)} tokens, but {length} were requested", "report it to vLLM")
 
     def fields(time_ns: float) -> dict[str, Any]:
-        # Computed from the samples, before more batches are measured.
+        # Computed here, before the following batches are added to the recorded times.
         times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
         hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
         first = Work(lambda: generate(1), lambda _: {}, before)
@@ -347,14 +347,14 @@ def generation(case: Case) -> Work:
 
 
 def _hits(pairs: Iterable[tuple[int | None, int]]) -> dict[str, float]:
-    """Returns the percentage of prompt tokens that came from the cache; empty if vLLM does not report it."""
+    """Returns the percentage of prompt tokens that came from the cache; empty if vLLM does not report this."""
     known = [(cached, length) for cached, length in pairs if cached is not None]
     total = sum(length for _, length in known)
     return {"prefix_cache_hit_percent": 100.0 * sum(cached for cached, _ in known) / total} if total else {}
 
 
 class Serving(Work):
-    """Requests with random arrival times; records all requests of all samples."""
+    """Sends requests at random arrival times, and records all requests of all samples."""
 
     def __init__(self, once: Callable[[], list[serving.Served]], fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
@@ -362,7 +362,7 @@ class Serving(Work):
         self.served: list[serving.Served] = []
 
     def sample(self, iters: int) -> float:
-        """Sends all requests `iters` times and returns the nanoseconds from first send to last answer."""
+        """Sends all requests `iters` times and returns the nanoseconds from the first request to the last answer."""
         total = 0.0
         for _ in range(iters):
             begin = time.perf_counter()
@@ -375,7 +375,7 @@ class Serving(Work):
 
 
 def serve(case: Case) -> Work:
-    """Prepares requests at a rate: their latencies, and how many are answered within the limits."""
+    """Prepares requests at a given rate; reports their latencies and how many are answered within the limits."""
     vllm = package("vllm")
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM

@@ -1,4 +1,4 @@
-"""Answers requests, one per line, and turns every exception of a framework into an answer."""
+"""Answers requests, one per line, and converts every exception of a framework to an answer."""
 from __future__ import annotations
 
 import faulthandler
@@ -14,7 +14,7 @@ from .memory import GpuMemory, HostMemory
 
 
 class Worker:
-    """One case, from preparation to its fields."""
+    """Handles one case, from its preparation to the fields of its result."""
 
     # Set when a case is prepared, which is the first request.
     _component: registry.Component
@@ -36,8 +36,8 @@ class Worker:
     def sample(self, iters: int) -> float:
         """Runs `iters` iterations and returns their nanoseconds.
 
-        This most frequent request bypasses JSON: after 10 ms of other code, parsing and writing
-        JSON takes longer than all other overhead.
+        This is the most frequent request, and its handling bypasses JSON: after 10 ms of other code, parsing and
+        writing JSON would take longer than all other overhead.
         """
         return self._work.sample(iters)
 
@@ -91,7 +91,8 @@ class Worker:
         device_type = self._work.device_type or ("cpu" if case.on_cpu else "gpu")
         self._memory.begin()
         ready = {"answer": "ready", "device_type": device_type}
-        # Sensors are read whichever software uses the GPU: ONNX Runtime, MIGraphX, or another process.
+        # The GPU's address is returned for any software that uses the GPU: ONNX
+        # Runtime, MIGraphX, or another process.
         return ready if address is None or device_type == "cpu" else ready | {"pci_address": address}
 
     def _explained(self, error: BaseException) -> dict[str, Any]:
@@ -109,7 +110,8 @@ class Worker:
             why, cure = f"the framework ended the program ({message})", "run only this case with RSB_LOG=debug for details"
         else:
             why, cure = message, "see the error output in `logs` of the results directory"
-            # Frameworks have no common exception for unsupported operations.
+            # Frameworks have no common exception for unsupported operations, so the
+            # message is searched.
             if any(word in message.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
                 obstacle = UNSUPPORTED_OPERATOR
         what = "Python worker" if self._case is None else f"{self._case.component} {self._case.workload}"

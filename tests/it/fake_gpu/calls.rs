@@ -81,7 +81,7 @@ fn a_group_of_collectives_is_closed_when_one_of_its_calls_is_refused() {
         let arguments: Vec<&str> =
             ["all-reduce", "--device", "0"].into_iter().chain(axes).collect();
         let document = ROCM.run(&bench, &arguments).expect(1).json();
-        // With several threads, another one may fail first, because the calls do not match.
+        // With several threads, a different one may fail first, because their calls do not match.
         assert_reason(case(&document, &operation), "failed", "nccl");
         let calls = calls(&file);
         let count = |name: &str| calls.iter().filter(|call| *call == name).count();

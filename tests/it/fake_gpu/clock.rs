@@ -1,4 +1,4 @@
-//! Faulty clocks: no value measured with one is kept.
+//! Faulty GPU clocks: every value measured with one is rejected.
 
 use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, cases, id, outcome};
 use crate::common::words;

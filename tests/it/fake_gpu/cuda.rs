@@ -1,5 +1,5 @@
-//! CUDA features on the fake GPU: its types, its work on several GPUs, and its name next to that of
-//! ROCm.
+//! CUDA on the fake GPU: data types, work on several GPUs, use next to ROCm, and the name of the
+//! device.
 
 use super::support::{CUDA, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, outcome};
 use crate::common::{SMALL, words};

@@ -1,4 +1,4 @@
-//! Injected faults: each gives a failed case with what, why and cure, with the messages of each
+//! Injected faults: each fails its case with `what`, `why` and `cure`, and with the messages of the
 //! runtime. The rest of the run succeeds, and no process is left behind.
 
 use super::support::{
@@ -56,8 +56,8 @@ fn a_wrong_result_is_never_timed() {
     check("wrong:rsb_gelu", &[], ["wrong result of gelu"; 2]);
 }
 
-/// Injects a fault into the library for products: its product fails with the messages, and the
-/// native one succeeds.
+/// Injects a fault into the library for matrix products: its product fails with the expected
+/// messages, and the native product succeeds.
 fn check_products(fault: &str, words: [&[&str]; 2]) {
     for (runtime, words) in each(words) {
         let bench = runtime.with_fault(&format!("{fault}{}", runtime.products));

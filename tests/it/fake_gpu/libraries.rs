@@ -59,7 +59,8 @@ fn a_library_of_another_architecture_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (machine, name) =
         if cfg!(target_arch = "aarch64") { (62, "x86-64") } else { (183, "AArch64") };
-    // Bytes of an ELF header: the processor, and the class of 32 bits.
+    // Offset and value of a byte in the ELF header, and the expected message: another processor,
+    // and the 32-bit class.
     for (at, value, expected) in [(18, machine, name), (4, 1, "with 32 bits")] {
         let mut bytes = library.clone();
         bytes[at] = value;

@@ -12,7 +12,7 @@ fn with_every_type(runtime: Runtime) -> Bench {
     runtime.fake_gpu().set("FAKE_GPU_ARCH", "gfx942")
 }
 
-/// Runs small products as in layers, with the runtime's library and axes.
+/// Runs a small product with B stored as in layers (`transpose=nt`), with these axes.
 fn products(runtime: Runtime, bench: &Bench, axes: &[&str]) -> crate::common::ProgramOutput {
     let mut arguments = vec!["gemm", "--axis", "shape=64x48x32", "--axis", "transpose=nt"];
     for axis in axes {
@@ -121,7 +121,8 @@ fn a_speed_up_from_one_type_to_another() {
     assert!(found["reference_accuracy_error"].as_f64().unwrap() < 0.01, "{found:#}");
 }
 
-/// Checks that a product with the library ends as expected, and one with our own kernel succeeds.
+/// Checks that a product by the library ends as expected, and that a product by a native kernel
+/// succeeds.
 fn check(runtime: Runtime, bench: &Bench, expected: &str, word: &str) {
     let providers = format!("provider={},native", runtime.light);
     let document = products(runtime, bench, &["dtype=f16", &providers]).json();

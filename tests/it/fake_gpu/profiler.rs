@@ -61,7 +61,7 @@ esac
 
 const CASES: &str = "occupancy --axis operation=triad --axis size=64KiB --axis block_size=256";
 
-/// Returns the two cases on the GPU: with the tool, and without.
+/// Returns the results of the GPU case with the profiler and of the same case without.
 fn both<'d>(document: &'d Value, device: &str, tool: &str) -> [&'d Value; 2] {
     let find = |end: &str| cases(document).iter().find(|case| id(case).ends_with(end)).unwrap();
     let plain = format!("/{device}/triad/f32/256/size=64KiB");
@@ -91,7 +91,7 @@ fn what_the_counters_say_stands_beside_the_case() {
             (&counted["wave_efficiency_percent"], &counted["profiler"]),
             (&100.0.into(), &name.into())
         );
-        // Three arrays of 64 KiB were requested, and 240 KiB moved.
+        // The kernel requests three arrays of 64 KiB and transfers 240 KiB, an efficiency of 80 %.
         let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"]
             .map(|name| counted[name].as_f64());
         assert_eq!(

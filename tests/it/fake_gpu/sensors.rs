@@ -8,8 +8,8 @@ use crate::common::{Bench, says, words};
 /// Directory of the first GPU, at the address that the fake GPU reports.
 const GPU: &str = "sys/class/drm/card0/device";
 
-/// Returns a bench with sensors for the first fake GPU; `files` are written before the default
-/// ones.
+/// Returns a bench with sensors for the first fake GPU; `files` are written after the default ones
+/// and may replace them.
 fn with_sensors(files: &[(&str, &str)]) -> Bench {
     let bench = fake_gpu();
     let root = bench.path("sys").display().to_string();
@@ -130,7 +130,7 @@ fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
     }
 }
 
-/// The same with the files of Intel's xe driver; the energy counter cannot be read.
+/// The files are those of Intel's xe driver, and the energy counter cannot be read.
 #[test]
 fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     let bench = fake_gpu();

@@ -286,7 +286,8 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
     }
 }
 
-/// A single token uses the kernel for few rows, a prompt the tiled one, on either runtime.
+/// Decoding a token uses the kernel for few rows, and a prompt uses the tiled kernel, on both
+/// runtimes.
 #[test]
 fn weights_of_few_bits_are_verified_and_take_less_memory() {
     let arguments = "inference --axis heads=4x32 --axis kv_heads=2 --axis mlp=swiglu --axis \
@@ -325,7 +326,8 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
     }
 }
 
-/// The same passes, verified through the graph; a device without graphs is reported.
+/// The result of each pass is verified when replayed as a graph. A device without graphs is skipped
+/// with a reason.
 #[test]
 fn a_pass_is_recorded_as_a_graph() {
     let arguments = "inference --axis phase=decode --axis heads=2x8 --axis sequence_length=8 \

@@ -83,8 +83,8 @@ fn never_green(bench: &Bench) {
 
 #[test]
 fn the_suite_of_gpus_completes() {
-    // Small sizes are enough to test the code path. For ROCm, other tests complete another suite,
-    // and this one with a faulty clock.
+    // Small sizes are enough to test the code path. For ROCm, other tests run a different suite,
+    // and this suite with a faulty clock.
     let runtime = RUNTIMES[RUNTIMES.len() - 1];
     let (_, document) = whole(runtime, "gpu-performance", &["--axis", "size=64KiB"]);
     every_benchmark_ran(&document);

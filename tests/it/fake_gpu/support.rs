@@ -11,15 +11,15 @@ use crate::common::{Arguments, Bench, ProgramOutput, SMALL};
 pub struct Runtime {
     /// Backend.
     pub backend: &'static str,
-    /// Compiler, as named in faults.
+    /// Name of the compiler in faults.
     pub compiler: &'static str,
-    /// Library of products, as named in faults and as a provider.
+    /// Name of the library for matrix products, in faults and as a provider.
     pub products: &'static str,
-    /// The other library of products, likewise.
+    /// Name of the second library for matrix products, in faults and as a provider.
     pub light: &'static str,
-    /// Environment variable with the path of that library.
+    /// Environment variable with the path of the second library.
     pub light_variable: &'static str,
-    /// Environment variables with the paths of its libraries.
+    /// Environment variables with the paths of the runtime's libraries.
     variables: &'static [&'static str],
 }
 
@@ -48,13 +48,13 @@ pub const RUNTIMES: &[Runtime] = &[
     CUDA,
 ];
 
-/// Returns every runtime with its value: ROCm's, then CUDA's.
+/// Pairs each runtime with its value in `own`: ROCm first, then CUDA.
 pub fn each<T>(own: [T; 2]) -> impl Iterator<Item = (Runtime, T)> {
     RUNTIMES.iter().copied().zip(own)
 }
 
 impl Runtime {
-    /// Returns `bench` with `library` as the libraries of this runtime.
+    /// Returns `bench` with `library` as each of this runtime's libraries.
     pub fn loaded(self, bench: Bench, library: &Path) -> Bench {
         let caches = bench.path("caches").display().to_string();
         let library = library.display().to_string();
@@ -62,7 +62,7 @@ impl Runtime {
         self.variables.iter().fold(bench, named).set("XDG_CACHE_HOME", &caches)
     }
 
-    /// Returns a bench with `library` as the libraries of this runtime only, with caches in the
+    /// Returns a bench with `library` as each of this runtime's libraries, with caches in the
     /// temporary directory.
     pub fn with_library(self, library: &Path) -> Bench {
         self.loaded(Bench::new(), library)
@@ -139,7 +139,7 @@ pub fn outcome(case: &Value) -> &str {
     case["outcome"].as_str().unwrap()
 }
 
-/// Checks that a case has no results, but what, why and cure; `why` must contain `word`.
+/// Checks that a case has no results, but `what`, `why` and `cure`; `why` must contain `word`.
 pub fn assert_reason(case: &Value, expected: &str, word: &str) {
     assert_eq!(outcome(case), expected, "{case:#}");
     let text = |name: &str| {

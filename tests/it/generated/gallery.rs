@@ -107,7 +107,7 @@ fn chart(row: &Row) -> Chart {
             let document = history(words.flag("--input").unwrap(), pattern);
             words.kind.draw(&ChartSubject { series: &document.series, ..subject })
         }
-        // Not drawn here.
+        // The gallery has no stored runs of several machines.
         ChartSource::Machines => Vec::new(),
         ChartSource::Models => {
             let advice = model_results::recommend(

@@ -145,7 +145,7 @@ fn the_page_of_models_says_what_runs_where() {
 
 #[test]
 fn the_page_of_models_has_the_matrix_of_what_is_best() {
-    // The other runs have no meaningful times.
+    // Only this run has meaningful times.
     let advised = recommend(
         &[run(SEEN)],
         RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY },

@@ -1,5 +1,5 @@
-//! Every function under Criterion. `SLOWER=name=1.2` multiplies the problem size of one by 1.2,
-//! `WITHOUT=name` leaves one out.
+//! Every function under Criterion. `SLOWER=name=1.2` multiplies the problem size of one function by
+//! 1.2; `WITHOUT=name` omits one.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Twelve small functions of unlike kinds.
+//! Twelve small functions of different kinds.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `baseline accept ID --because "…"`: takes an intended regression into the baseline, with its
+//! `baseline accept ID --because "…"`: accepts an intended regression into the baseline, with its
 //! reason.
 
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ pub struct AcceptRequest<'a> {
     pub id: &'a str,
     /// Why it is accepted.
     pub because: &'a str,
-    /// The run whose values to take, unless it is the latest.
+    /// The run whose values are taken; `None` for the latest.
     pub from: Option<&'a str>,
-    /// The name of the baseline, unless it is that of the suite.
+    /// The name of the baseline; `None` for that of the suite.
     pub baseline: Option<&'a str>,
-    /// The threshold in percent, unless the policy sets another.
+    /// The threshold in percent. Thresholds in the policy take precedence.
     pub threshold: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ pub struct AcceptedRegressions {
     pub path: PathBuf,
 }
 
-/// Takes the values of cases that regressed into their baseline.
+/// Replaces the values of regressed cases in their baseline with those of the run.
 ///
 /// # Errors
 /// If the case, the run or the baseline does not exist, or the case has not regressed.
@@ -123,7 +123,7 @@ fn choose<'a>(
     directories: &Directories,
 ) -> Result<Vec<&'a Comparison>, AppError> {
     let wanted = request.id;
-    // A missed absolute target is reported by the policy; no baseline changes it.
+    // Absolute targets come from the policy, so a changed baseline cannot fix a missed one.
     let mut named: Vec<&Comparison> = result
         .comparisons
         .iter()
@@ -153,7 +153,7 @@ fn choose<'a>(
             let name = request
                 .baseline
                 .map_or_else(String::new, |name| format!(" --baseline {}", shell_quote(name)));
-            // Only a stored run is measured again.
+            // Only a stored run can be measured again.
             let again = if request.from.is_some_and(gate::is_path) {
                 "measure more replicates of both sides".to_owned()
             } else {

@@ -83,7 +83,7 @@ impl Refresh {
                 format!(" ({} is {} there and {} here)", found.field, found.baseline, found.current)
             });
             return Err(AppError::usage(anyhow!(
-                "the baseline {name} is of another machine{differs}; refresh it there"
+                "the baseline {name} belongs to another machine{differs}; refresh it there"
             )));
         }
         let Some(first) = old.runs.first() else {
@@ -217,7 +217,8 @@ impl Refresh {
         Ok(rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)
     }
 
-    /// Replaces the baseline. Accepted regressions stay on record; the new values include them.
+    /// Replaces the baseline. The record of accepted regressions is kept, although the new values
+    /// include them.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -251,8 +252,8 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     (plan, gone)
 }
 
-/// Returns the usual number of fresh processes per case of either kind, all runs together. A few
-/// cases may have been measured more often because of doubt.
+/// Returns the usual number of fresh processes per case over all runs, for long cases and for other
+/// cases. A few undecided cases may have been measured more often.
 fn replicates(runs: &[Run]) -> Count<u32> {
     let mut counts: BTreeMap<&CaseId, (bool, usize)> = BTreeMap::new();
     for result in
@@ -266,7 +267,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
     Count { usual: median_count(&counts, false), long: median_count(&counts, true) }
 }
 
-/// Returns the median of the counts of long or other cases.
+/// Returns the median process count of the long cases, or of the other cases.
 fn median_count(counts: &BTreeMap<&CaseId, (bool, usize)>, is_long: bool) -> u32 {
     let mut counts: Vec<usize> =
         counts.values().filter(|known| known.0 == is_long).map(|known| known.1).collect();
@@ -320,12 +321,12 @@ mod tests {
         assert_eq!(
             replicates(&[first.clone(), first]),
             Count { usual: 10, long: 4 },
-            "counts of all runs are added"
+            "the counts of all runs must be added"
         );
         assert_eq!(
             replicates(&[run(&[("a", "pytorch", 5)])]),
             Count { usual: 1, long: 5 },
-            "a kind without cases gets one replicate"
+            "a kind without cases must get one replicate"
         );
     }
 }

@@ -46,7 +46,7 @@ impl Picture {
 /// Writes one picture to a file or for standard output, or several to a directory.
 ///
 /// # Errors
-/// If there are several for one file, or one cannot be drawn or written.
+/// If one file is named for several pictures, or a picture cannot be drawn or written.
 pub fn write(
     charts: &[Chart],
     path: Option<&Path>,

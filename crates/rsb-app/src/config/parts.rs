@@ -130,7 +130,7 @@ impl ComponentSection {
         Ok(())
     }
 
-    /// Returns how its cases are measured.
+    /// Returns the settings for measuring the component's cases.
     pub fn settings(&self) -> ComponentSettings {
         let limit = self.timeout_seconds.map(Duration::from_secs);
         ComponentSettings { limit, runs: self.num_runs, warmup: self.warmup_runs }
@@ -153,7 +153,8 @@ impl ComponentSection {
 }
 
 impl GpuSection {
-    /// Returns the entry that replaces `case` if it is on a GPU and left out.
+    /// Returns the skipped entry that replaces `case` if the case runs on a GPU and this section
+    /// excludes it.
     pub(super) fn left_out(&self, case: &Case) -> Option<(Case, Reason)> {
         let device = case.device.device().filter(|device| !device.is_cpu())?;
         if !self.enabled {
@@ -190,7 +191,7 @@ impl GpuSection {
     }
 }
 
-/// Returns the entry of a plan for cases that the configuration leaves out.
+/// Returns the skipped entry for cases that the configuration excludes; `why` is the reason.
 pub(super) fn instead(case: &Case, benchmark: &str, device: &str, why: &str) -> (Case, Reason) {
     let segments = [case.benchmark_type.as_str(), benchmark, device];
     let segments: Vec<&str> = segments.into_iter().filter(|segment| !segment.is_empty()).collect();

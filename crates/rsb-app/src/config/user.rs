@@ -1,5 +1,5 @@
-//! The user's own configuration, which the project's replaces key by key: only directories and
-//! formats, never how to measure or judge.
+//! Configuration of the user, overridden key by key by that of the project. It sets only
+//! directories and formats, never how to measure or judge.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Config, ConfigError, LogFormat, RunSection};
 
-/// Path of the file in the directory of the user's configuration.
+/// Path of the file below the user's configuration directory.
 const FILE: &str = "rusty-stack-bench/config.toml";
 
 /// The file `$XDG_CONFIG_HOME/rusty-stack-bench/config.toml`, by default in `~/.config`.

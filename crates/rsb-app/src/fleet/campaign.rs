@@ -1,4 +1,4 @@
-//! The directory of a campaign: what was planned, which jobs were submitted, and their markers.
+//! The directory of a campaign: its plan, its submitted jobs and their markers.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -27,11 +27,11 @@ pub struct Campaign {
     pub format_version: u32,
     /// Name.
     pub name: String,
-    /// What `--version` of the program printed.
+    /// Output of the program's `--version`.
     pub version: String,
     /// Nodes as the scheduler listed them.
     pub nodes: Vec<FleetNode>,
-    /// What each node measures.
+    /// Tasks of the nodes, with the suites to measure.
     pub tasks: Vec<NodeTask>,
     /// Nodes without a task.
     pub skipped: Vec<SkippedNode>,
@@ -44,21 +44,22 @@ pub struct JobRecord {
     pub job: u64,
     /// Node that runs it.
     pub node: String,
-    /// Place in the pairs of a suspect; `None` for the node's own measurement.
+    /// Turn in the paired measurements of a suspect; `None` for the node's own measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairTurn>,
 }
 
-/// One of the jobs that measure a suspect in turns with a node that passed.
+/// One job of the paired measurements, in which a suspect and a node that passed are measured
+/// alternately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairTurn {
     /// Name of the suspect.
     pub suspect: String,
-    /// Case that it was slow in.
+    /// Case in which the suspect was slow.
     pub metric: String,
-    /// Additional time that it took, in percent.
+    /// Slowdown of the suspect in this case, in percent.
     pub slower_percent: f64,
-    /// Position, from 1.
+    /// Number of the turn, from 1.
     pub turn: usize,
 }
 
@@ -71,7 +72,7 @@ pub struct CampaignDir {
     results_dir: String,
 }
 
-/// What the latest attempt of a job wrote.
+/// Markers and results of the latest attempt of a job.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
     pub(super) start: Option<String>,
@@ -174,7 +175,7 @@ impl CampaignDir {
         node_directory(&self.results_dir, &self.campaign.name, node)
     }
 
-    /// Returns the directory of a pair's job.
+    /// Returns the directory of a job of paired measurements.
     pub(super) fn of_pair(&self, pair: &PairTurn) -> String {
         pair_directory(&self.results_dir, &self.campaign.name, &pair.suspect, pair.turn)
     }
@@ -199,8 +200,8 @@ impl CampaignDir {
         Ok(lines.collect())
     }
 
-    /// Notes a submitted job; it is on disk when this returns. A line break comes first, so that a
-    /// torn line costs no other.
+    /// Records a submitted job, which is on disk when this returns. The record starts with a line
+    /// break, so that an incomplete previous line does not damage it.
     pub(super) fn record(&self, record: &JobRecord) -> Result<(), AppError> {
         let path = self.root().join(JOBS_FILE);
         let line = format!("\n{}", serde_json::to_string(record)?);
@@ -210,7 +211,11 @@ impl CampaignDir {
             file.sync_all()
         };
         append().with_context(|| {
-            format!("cannot note job {} in {}; cancel it with scancel", record.job, path.display())
+            format!(
+                "cannot record job {} in {}; cancel it with scancel",
+                record.job,
+                path.display()
+            )
         })?;
         Ok(())
     }
@@ -268,7 +273,7 @@ fn names(results_dir: &str) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns a name of today that no campaign has: `20261129`, `20261129-2`.
+/// Returns an unused campaign name for today: `20261129`, `20261129-2`.
 fn free_name(results_dir: &str) -> String {
     let today = Timestamp::now().strftime("%Y%m%d").to_string();
     let mut name = today.clone();

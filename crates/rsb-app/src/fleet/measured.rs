@@ -19,7 +19,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 #[derive(Debug)]
 pub(super) struct StepRun {
     pub(super) run: Run,
-    /// Results directory that it is in.
+    /// Results directory that contains the run.
     pub(super) results: PathBuf,
 }
 
@@ -33,7 +33,7 @@ impl StepRun {
 /// Runs by the number of their suite.
 pub(super) type StepRuns = BTreeMap<usize, StepRun>;
 
-/// Returns the runs in the directory of a job: of each suite the first complete one, or else the
+/// Returns the runs in the directory of a job: for each suite the first complete run, or else the
 /// latest. Reports files that cannot be read to `say`.
 pub(super) fn step_runs(dir: &str, say: &mut dyn FnMut(&str)) -> StepRuns {
     let mut runs = StepRuns::new();
@@ -74,8 +74,8 @@ fn attempts(dir: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, _, name)| dir.join(name)).collect()
 }
 
-/// Returns the times of the measured cases by case, one per process, and why the node is not
-/// judged.
+/// Returns the times of the measured cases, one per process, by case. Also returns the reason why
+/// the node is not judged, if a case failed.
 pub(super) fn values_of(runs: &StepRuns) -> (BTreeMap<String, MetricValues>, Option<NodeTrouble>) {
     let mut values = BTreeMap::new();
     let mut trouble = None;
@@ -136,7 +136,7 @@ pub struct CollectCounts {
 }
 
 /// Stores the complete runs of the campaign in `store`, each once, however often and in whatever
-/// order this is called. A note names the node, because the host name may not.
+/// order this is called. A note names the node, because the host name may be different.
 ///
 /// # Errors
 /// If the jobs of the campaign cannot be read, or the store cannot be written.

@@ -1,4 +1,4 @@
-//! Pairs: a suspect measured in turns with a node of its class that passed.
+//! Paired measurements: a suspect and a node of its class that passed are measured alternately.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::campaign::{CampaignDir, JobRecord};
 use super::measured::{StepRun, step_runs, values_of};
 use super::progress::latest_pairs;
 
-/// Returns the result of the pairs of each suspect whose jobs are all complete.
+/// Returns the result of the paired measurements of each suspect whose jobs are all complete.
 pub(super) fn confirmations(
     dir: &CampaignDir,
     jobs: &[JobRecord],
@@ -30,8 +30,8 @@ pub(super) fn confirmations(
     results
 }
 
-/// Returns the pairs of one suspect, whose jobs are in the order of their turns; `None` if a job
-/// is not complete.
+/// Returns the pairs of one suspect. `records` are its jobs in the order of their turns. `None` if
+/// a job is not complete.
 fn job_pairs(dir: &CampaignDir, records: &[&JobRecord]) -> Option<Vec<JobPair>> {
     let mut pairs = Vec::new();
     for two in records.chunks(2) {
@@ -52,7 +52,7 @@ fn turn_values(dir: &CampaignDir, record: &JobRecord, metric: &str) -> Option<Me
         return None;
     }
     let (mut values, _) = values_of(&runs);
-    // A complete run without the case is a pair that cannot be used.
+    // If a complete run lacks the case, its pair has no values and cannot be used.
     let missing = MetricValues { better: rsb_model::Better::Lower, processes: Vec::new() };
     Some(values.remove(metric).unwrap_or(missing))
 }

@@ -1,4 +1,4 @@
-//! How far the jobs of a campaign are.
+//! Progress of the jobs of a campaign.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ pub struct NodeStatus {
     pub class: String,
     /// Latest job; `None` if it was not submitted.
     pub job: Option<u64>,
-    /// Place in the pairs of a suspect.
+    /// Turn in the paired measurements of a suspect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairTurn>,
-    /// How far it is; `None` if it was not submitted.
+    /// Progress of the job; `None` if it was not submitted.
     #[serde(flatten)]
     pub progress: Option<NodeProgress>,
 }
@@ -36,12 +36,12 @@ pub struct StatusDocument {
     pub format_version: u32,
     /// Name of the campaign.
     pub campaign: String,
-    /// The planned nodes, then the jobs of pairs.
+    /// The planned nodes, then the jobs of paired measurements.
     pub nodes: Vec<NodeStatus>,
 }
 
 impl StatusDocument {
-    /// Returns whether a job waits or runs.
+    /// Returns whether any job may still write results.
     pub fn is_active(&self) -> bool {
         self.nodes.iter().any(|node| node.progress.as_ref().is_some_and(is_active))
     }
@@ -52,7 +52,7 @@ pub(super) const fn is_active(progress: &NodeProgress) -> bool {
     !matches!(progress, NodeProgress::Done | NodeProgress::Failed { .. })
 }
 
-/// What the jobs of a campaign are compared with.
+/// State of the queue, current time and time limit, from which the progress of jobs is determined.
 pub(super) struct Observer {
     queue: Option<BTreeMap<String, QueueLine>>,
     now: SystemTime,
@@ -60,7 +60,8 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Asks the scheduler once. Without an answer, markers and results decide.
+    /// Queries the scheduler once. If it does not answer, progress is derived from markers and
+    /// results only.
     pub(super) fn new(dir: &CampaignDir, config: &FleetConfig) -> Self {
         let lines = scheduler::queue().ok();
         Self {
@@ -71,7 +72,7 @@ impl Observer {
         }
     }
 
-    /// Returns how far a job is.
+    /// Returns the progress of a job.
     pub(super) fn progress(&self, dir: &CampaignDir, record: &JobRecord) -> NodeProgress {
         let attempt = dir.attempt(record);
         let queue = match &self.queue {
@@ -107,7 +108,7 @@ fn script_name(dir: &CampaignDir, record: &JobRecord) -> String {
     names.into_iter().rfind(|name| name.starts_with("job-")).unwrap_or_default()
 }
 
-/// What an attempt wrote.
+/// Results that an attempt has written.
 #[derive(Default)]
 struct Written {
     done: usize,
@@ -144,7 +145,7 @@ impl Written {
     }
 }
 
-/// Returns how far the nodes and pairs of a campaign are.
+/// Returns the progress of the nodes and paired measurements of a campaign.
 ///
 /// # Errors
 /// If the jobs of the campaign cannot be read.
@@ -175,7 +176,7 @@ pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument,
     Ok(StatusDocument { format_version: FORMAT_VERSION, campaign, nodes })
 }
 
-/// Returns the latest job of each turn of each suspect.
+/// Returns the latest job for each turn of each suspect.
 pub(super) fn latest_pairs(jobs: &[JobRecord]) -> Vec<&JobRecord> {
     let mut latest: BTreeMap<(&str, usize), &JobRecord> = BTreeMap::new();
     for record in jobs {
@@ -186,7 +187,7 @@ pub(super) fn latest_pairs(jobs: &[JobRecord]) -> Vec<&JobRecord> {
     latest.into_values().collect()
 }
 
-/// Removes the jobs of a campaign that wait or run, and returns how many.
+/// Removes the queued and running jobs of a campaign, and returns their number.
 ///
 /// # Errors
 /// If the jobs of the campaign cannot be read, or the scheduler does not answer.

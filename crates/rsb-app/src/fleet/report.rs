@@ -29,9 +29,9 @@ pub struct FleetDocument {
     pub report: FleetReport,
     /// Hardware classes after the measurement, with missing GPUs and differing software.
     pub hardware: Vec<HardwareClass>,
-    /// Results of pairs by suspect.
+    /// Results of the paired measurements, by suspect.
     pub confirmations: BTreeMap<String, Confirmation>,
-    /// Nodes that the plan left out.
+    /// Nodes that are not part of the plan.
     pub skipped: Vec<SkippedNode>,
 }
 
@@ -85,14 +85,15 @@ fn add_levels(history: &mut History, fleet: &MeasuredFleet) {
     }
 }
 
-/// The planned nodes of a campaign as they were measured.
+/// Planned nodes of a campaign with their measured values, and their hardware classes.
 struct MeasuredFleet {
     hardware: Vec<HardwareClass>,
     nodes: Vec<MeasuredNode>,
 }
 
 impl MeasuredFleet {
-    /// Reads a campaign. Without `progress`, nodes that are not complete have no values.
+    /// Reads the results of a campaign. Nodes that are not complete have no values; `progress`
+    /// explains why.
     fn of(
         dir: &CampaignDir,
         config: &FleetConfig,
@@ -125,7 +126,7 @@ impl MeasuredFleet {
     }
 }
 
-/// Returns a node without its class. `runs` are those of a complete node.
+/// Returns the measured node; its class is set later. `runs` is `None` if the node is not complete.
 fn measured_node(
     node: &FleetNode,
     config: &FleetConfig,
@@ -145,7 +146,7 @@ fn measured_node(
     }
 }
 
-/// Returns why a node that is not complete is not judged.
+/// Returns the reason why an incomplete node is not judged.
 fn unmeasured(progress: Option<NodeProgress>) -> NodeTrouble {
     let (state, why) = match progress {
         None => (NodeState::NotMeasured, "was not submitted".to_owned()),
@@ -165,7 +166,7 @@ fn unmeasured(progress: Option<NodeProgress>) -> NodeTrouble {
     NodeTrouble { state, why }
 }
 
-/// Adds what the run found on the node.
+/// Adds the GPUs and software versions that a run found on the node.
 fn add_probe(node: &mut FleetNode, environment: &Environment) {
     node.fingerprint = Some(Fingerprint::of(environment).slug());
     node.probed_gpus = u32::try_from(environment.gpus.len()).ok();

@@ -16,7 +16,7 @@ use crate::AppError;
 
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Messages of Slurm that the user can act on, with the cure.
+/// Parts of Slurm's error messages, each with a fix.
 const CURES: &[(&str, &str)] = &[
     ("Invalid partition", "set `slurm.partition` to one that `sinfo -s` lists"),
     ("Invalid feature", "set `slurm.constraint` to features that `sinfo -o %f` lists"),
@@ -101,8 +101,8 @@ pub(super) fn inventory(config: &FleetConfig) -> Result<Vec<FleetNode>, AppError
     Ok(nodes)
 }
 
-/// Returns the features of a constraint that is a plain list; none for one with other operators,
-/// which `sbatch` checks.
+/// Returns the features of a constraint that is a plain list. Returns none for a constraint with
+/// other operators, because `sbatch` checks those.
 fn required_features(constraint: Option<&str>) -> Vec<String> {
     let constraint = constraint.unwrap_or_default();
     if constraint.contains(['|', '(', '[', '*', '!']) {
@@ -112,7 +112,7 @@ fn required_features(constraint: Option<&str>) -> Vec<String> {
     features.map(str::to_owned).collect()
 }
 
-/// Returns the own jobs that Slurm still knows.
+/// Returns the user's jobs that Slurm still lists.
 pub(super) fn queue() -> Result<Vec<QueueLine>, AppError> {
     let command = words(&["squeue", "-h", "--me", "--states=all", "-o", SQUEUE_FORMAT]);
     Ok(parse_squeue(&run(&command)?)?)
@@ -132,7 +132,7 @@ pub(super) fn check(command: &[String]) -> Result<(), AppError> {
     run(&command).map_err(|error| AppError::usage(error.error)).map(drop)
 }
 
-/// Removes jobs from the queue; those that ended are left out.
+/// Removes jobs from the queue. Jobs that have ended are skipped.
 pub(super) fn cancel(jobs: &[u64]) -> Result<(), AppError> {
     let mut command = words(&["scancel", "--quiet"]);
     command.extend(jobs.iter().map(u64::to_string));

@@ -1,4 +1,5 @@
-//! Submitting jobs: a new campaign, what is missing of one, and the pairs of suspects.
+//! Submission of jobs: of a new campaign, of its missing measurements, and of the paired
+//! measurements of suspects.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +23,7 @@ use crate::AppError;
 pub struct SubmitCounts {
     /// Jobs that measure a node.
     pub nodes: usize,
-    /// Jobs of pairs.
+    /// Jobs of paired measurements.
     pub pairs: usize,
 }
 
@@ -73,7 +74,7 @@ fn partly(error: AppError, dir: &CampaignDir, submitted: usize) -> AppError {
     AppError { error: error.error.context(done), ..error }
 }
 
-/// Asks Slurm whether it would accept the job of one node of each class.
+/// Checks that Slurm would accept the job of one node of each class.
 fn check(config: &FleetConfig, tasks: &[NodeTask]) -> Result<(), AppError> {
     let script = tempfile::NamedTempFile::new()?;
     fs::write(script.path(), "#!/bin/sh\n")?;
@@ -98,7 +99,8 @@ fn check(config: &FleetConfig, tasks: &[NodeTask]) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Returns the delay of the job number `at`: the first of each lane start one after the other.
+/// Returns the start delay in seconds of job number `at`. The first jobs of the lanes start one
+/// after the other.
 fn stagger(config: &FleetConfig, at: usize) -> u64 {
     if at < config.max_parallel { at as u64 * config.stagger_seconds } else { 0 }
 }
@@ -113,7 +115,7 @@ struct NewJob {
 }
 
 impl NewJob {
-    /// Writes the script, submits it, and notes the job.
+    /// Writes the script, submits it, and records the job.
     fn submit(mut self, dir: &CampaignDir, config: &FleetConfig) -> Result<(), AppError> {
         let path = dir.of_job(&self.record);
         let scripts = file_names(Path::new(&path)).into_iter().filter(|name| is_script(name));
@@ -141,7 +143,7 @@ fn is_script(name: &str) -> bool {
     name.starts_with("job-")
 }
 
-/// Returns the suites of a node that are not complete. One that was interrupted is continued.
+/// Returns the suites of a node that are not complete. An interrupted suite is continued.
 fn steps_of(task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
     let mut steps = Vec::new();
     for (at, suite) in task.suites.iter().enumerate() {
@@ -156,8 +158,8 @@ fn steps_of(task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
     steps
 }
 
-/// Submits what is missing of a campaign: nodes whose job ended without all results, and the pairs
-/// of suspects. Jobs that wait or run are left alone.
+/// Submits the missing jobs of a campaign: those of nodes whose job ended without all results, and
+/// the paired measurements of suspects. Queued and running jobs are not changed.
 ///
 /// # Errors
 /// If the campaign cannot be read, or Slurm refuses a job.
@@ -208,7 +210,8 @@ pub fn resume(
     Ok(counts)
 }
 
-/// Submits the pairs of a suspect in one lane, so that they run in order; returns their number.
+/// Submits the paired measurements of a suspect in one lane, so that they run in order. Returns the
+/// number of jobs.
 fn submit_pairs(
     dir: &CampaignDir,
     config: &FleetConfig,

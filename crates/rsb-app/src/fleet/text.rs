@@ -9,7 +9,7 @@ use rsb_report::{Cell, Column, Style, Table, Tone};
 use super::progress::NodeStatus;
 use super::{FleetDocument, NodesDocument, PlanDocument, StatusDocument};
 
-/// Returns the nodes as a table, then what differs within each class.
+/// Returns the nodes as a table, then the differences within each class.
 pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
     let columns = ["node", "class", "state", "features"].map(Column::left);
     let mut table = Table::new(columns.into_iter().chain([Column::right("GPUs")]));
@@ -28,12 +28,12 @@ pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
     table.text(style) + &paragraph(&differences(&document.classes))
 }
 
-/// Returns lines as text, each with a line break.
+/// Joins lines to text, each with a line break.
 fn paragraph(lines: &[String]) -> String {
     lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
-/// Returns missing GPUs and differing software of the classes, a line each.
+/// Returns missing GPUs and differing software of the classes, one line each.
 fn differences(classes: &[HardwareClass]) -> Vec<String> {
     let mut lines = Vec::new();
     for class in classes {
@@ -190,7 +190,7 @@ fn group_lines(report: &FleetReport) -> Vec<String> {
     }
     for class in report.classes.iter().filter(|class| class.is_breaker_open) {
         lines.push(format!(
-            "class {}: {} of {} judged nodes look slow, so none is called",
+            "class {}: {} of {} judged nodes look slow, so none is reported as slow",
             class.name, class.suspects, class.judged
         ));
     }
@@ -214,5 +214,5 @@ pub fn advice_text(document: &FleetDocument) -> String {
     if commands.is_empty() {
         return format!("no node of campaign {} is slow\n", document.campaign);
     }
-    format!("# to drain the slow nodes; nothing was run\n{}\n", commands.join("\n"))
+    format!("# commands to drain the slow nodes; nothing was run\n{}\n", commands.join("\n"))
 }

@@ -17,7 +17,7 @@ use crate::AppError;
 const WORKER: &str = "rsb-pdf-worker";
 /// Variable that names another program.
 const VARIABLE: &str = "RSB_PDF_WORKER";
-/// Far more than the longest report needs.
+/// Limits of the worker, far above the needs of the longest report.
 const BOUNDS: ChildBounds =
     ChildBounds { time: Duration::from_mins(2), memory_bytes: 3 << 30, answer_bytes: 256 << 20 };
 

@@ -141,7 +141,7 @@ fn without_token(query: &str) -> (Option<&str>, String) {
     (token, others.join("&"))
 }
 
-/// Compares both in a time that does not depend on the position of a difference.
+/// Compares two tokens in a time that does not depend on the position of a difference.
 fn is_same(given: &str, token: &str) -> bool {
     let differs = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
     given.len() == token.len() && differs == 0

@@ -48,7 +48,7 @@ impl JournalWatch {
         let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !*has_begun {
             let changes = Changes::of(&self.runs)?;
-            // Only later changes are news.
+            // Only changes after this call are reported.
             let mut journals = Journals::default();
             journals.look(&self.runs);
             let (runs, sender) = (self.runs.clone(), self.sender.clone());
@@ -83,7 +83,7 @@ struct Tail {
 }
 
 impl Journals {
-    /// Returns a sentence for each journal that changed since the last look.
+    /// Returns a sentence for each journal that changed since the last call.
     fn look(&mut self, runs: &Path) -> Vec<String> {
         let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
         let there: Vec<PathBuf> = entries.filter(|path| is_journal(path)).collect();

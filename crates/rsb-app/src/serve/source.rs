@@ -33,7 +33,7 @@ use crate::{AppError, alert_error, baseline, error_chain, history, metrics, reco
 
 /// Number of runs in the overview; older changes are on the page of their case.
 const NEWEST: usize = 200;
-/// Number of runs before the last one whose cases are compared with it.
+/// Number of earlier runs whose cases are compared with those of the latest run.
 const EARLIER: usize = 20;
 /// Maximum number of points searched for changes of level; the newest are used.
 const ANALYZED: usize = 100_000;
@@ -133,8 +133,8 @@ impl StoreSource {
         Ok(before.map(|row| row.run_id.clone()))
     }
 
-    /// Returns the runs of the saved baseline `name`; if there are several, of the one of the
-    /// machine of `run`.
+    /// Returns the runs of the saved baseline `name`. If several machines have one, prefers that of
+    /// the machine of `run`.
     fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.project.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
@@ -276,8 +276,8 @@ impl StoreSource {
     }
 }
 
-/// Returns the requested series: of `machine`, else of one of `own` (the machine that measured
-/// last), else of any; and of `metric`, else the time of an iteration, else of any.
+/// Returns the series of `machine` and `metric`. If `machine` is empty, prefers the names in `own`,
+/// those of the machine that measured last. If `metric` is empty, prefers the time per iteration.
 fn select_series(
     names: &[SeriesName],
     metric: &str,

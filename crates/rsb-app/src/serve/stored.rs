@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(
             [ask(3, &old), ask(1, &old), ask(2, &old)],
             [3, 1, 4],
-            "the least recently used entry is evicted"
+            "the least recently used entry must be evicted"
         );
         assert_eq!([ask(2, &new), ask(2, &new)], [5, 5]);
     }

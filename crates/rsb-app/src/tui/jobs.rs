@@ -29,7 +29,7 @@ use crate::{
     history, judge, project, recommend, trend,
 };
 
-/// Maximum number of runs before the latest whose results are drawn next to the lists.
+/// Maximum number of earlier runs whose results are drawn next to the lists.
 const MOST_RECENT: usize = 10;
 
 /// Worker that runs the jobs.
@@ -69,7 +69,8 @@ impl JobWorker {
                 return;
             }
             if matches!(command, Command::Load(Subject::Offers)) {
-                // The lists do not wait for their charts, and do without if reading panics.
+                // The lists are sent before their charts, so that a panic while reading the charts
+                // does not affect the lists.
                 let _ = catch_unwind(AssertUnwindSafe(|| self.send_recent()));
             }
         }

@@ -43,7 +43,7 @@ impl Screen {
     /// Takes over the terminal. Also returns a reader of the program's output from now on.
     ///
     /// # Errors
-    /// If there is none.
+    /// If standard input or output is not a terminal, or the terminal cannot be taken over.
     pub(super) fn take() -> Result<(Self, PipeReader), AppError> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(AppError::usage(anyhow!(

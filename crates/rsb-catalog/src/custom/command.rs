@@ -110,21 +110,22 @@ impl FigureReader {
     fn time_ns(&self, printed: &str) -> Result<f64, String> {
         let text = match &self.after {
             None => printed,
-            Some(mark) => printed
-                .split_once(mark.as_str())
-                .map(|(_, rest)| rest)
-                .ok_or_else(|| format!("`{mark}` is not in its output: {}", excerpt(printed)))?,
+            Some(mark) => {
+                printed.split_once(mark.as_str()).map(|(_, rest)| rest).ok_or_else(|| {
+                    format!("the output does not contain `{mark}`: {}", excerpt(printed))
+                })?
+            }
         };
         let number = text
             .split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
             .find_map(leading_number);
         let number =
-            number.ok_or_else(|| format!("there is no number in its output: {}", excerpt(text)))?;
+            number.ok_or_else(|| format!("the output contains no number: {}", excerpt(text)))?;
         let time_ns = self.unit.time_ns(number);
         if time_ns.is_finite() && time_ns > 0.0 {
             Ok(time_ns)
         } else {
-            Err(format!("its value is {number}; it must be finite and above zero"))
+            Err(format!("the value {number} must be finite and above zero"))
         }
     }
 }
@@ -253,8 +254,11 @@ impl CommandCase {
     fn run(&self, line: &CommandLine, role: &str) -> Result<Output, Failure> {
         line.run().map_err(|error| {
             let why = format!("{role} `{}` cannot be started: {error}", line.display_text());
-            let reason =
-                Reason::new(self.what.clone(), why, "install the program, or write its path");
+            let reason = Reason::new(
+                self.what.clone(),
+                why,
+                "install the program, or specify its full path",
+            );
             if error.kind() == std::io::ErrorKind::NotFound {
                 Failure::Skipped(reason)
             } else {
@@ -274,7 +278,7 @@ impl CommandCase {
             format!("; it printed {}", excerpt(&stderr))
         };
         let why = format!("{role} ended with {}, but {expected} is expected{more}", output.status);
-        Err(self.failure(why, "run it by hand to see more, or set `exit_code`"))
+        Err(self.failure(why, "run the command by hand to see its output, or set `exit_code`"))
     }
 
     /// Runs the command once and returns its time in nanoseconds and its output.

@@ -185,7 +185,7 @@ fn line(line: Line) -> Result<CommandLine, String> {
         CommandLine::Program(words) => words.first().map(String::as_str).unwrap_or_default(),
     };
     if first.is_empty() {
-        Err("a command is empty; write what to run".to_owned())
+        Err("a command is empty; write the command to run".to_owned())
     } else {
         Ok(line)
     }

@@ -30,7 +30,7 @@ pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the workloads of `component` that have all of `axes`. A sweep entry without a workload
-/// selects these.
+/// selects all of them.
 ///
 /// # Errors
 /// If no workload has one of the axes, or none has all of them. The error is a description.

@@ -27,10 +27,10 @@ pub struct Component {
     pub packages: &'static [&'static str],
     /// Packages whose version can change a result, by normalized name. Python itself always counts.
     pub factors: &'static [&'static str],
-    /// Packages that `python setup` installs for it.
+    /// Packages that `python setup` installs for the component.
     pub install: &'static [&'static str],
-    /// Approximate disk space of an environment with it in GB, with `PyPI` wheels for Linux on
-    /// x86-64.
+    /// Approximate disk space in GB of an environment with the component, installed from `PyPI`
+    /// wheels for Linux on x86-64.
     pub disk_gb: f64,
     /// Environment into which `python setup` installs the component.
     pub place: InstallPlace,

@@ -69,7 +69,8 @@ pub fn packages_of(environment: &PythonEnvironment) -> BTreeMap<&str, &str> {
     environment.packages.iter().map(|(name, version)| (name.as_str(), version.as_str())).collect()
 }
 
-/// Returns the environment in which frameworks are measured. It is queried once per process.
+/// Returns the environment in which frameworks are measured. The interpreter is queried once per
+/// process.
 ///
 /// # Errors
 /// If there is no Python, or it does not respond.
@@ -78,7 +79,7 @@ pub fn default_environment() -> Result<PythonEnvironment, Reason> {
         (Some(program), _) => ask_once(&program),
         (None, Some(named)) => Err(Reason::new(
             format!("Python at {}", named.display()),
-            "it does not exist, and no other Python is used if one is named",
+            "it does not exist; if a Python is named, no other one is used",
             "name another with --python or MLSTACK_BENCHMARK_PYTHON, or create one with `python \
              setup pytorch`",
         )

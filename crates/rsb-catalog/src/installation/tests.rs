@@ -125,6 +125,6 @@ fn only_software_that_changed_is_compared_across() {
     assert_eq!(changed_software(&of(None), &of(Some("7.2.4"))), ["rocm"]);
     assert!(
         changed_software(&of(Some("7.2.4")), &of(Some("7.2.9"))).is_empty(),
-        "a new patch level is not a new version"
+        "a new patch level must not count as a change"
     );
 }

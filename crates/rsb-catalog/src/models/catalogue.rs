@@ -147,7 +147,8 @@ pub struct ModelRow {
     pub name: String,
     /// Family of the model.
     pub family: Family,
-    /// Class in `library` that builds the model. For a directory, the class that it names.
+    /// Class in `library` that builds the model. For a model directory, the class named in its
+    /// config.json.
     #[serde(default)]
     pub class: String,
     /// Package that contains the class.
@@ -183,8 +184,8 @@ pub struct ModelRow {
     /// Additional networks, by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, ModelPart>,
-    /// Reason why the model cannot be measured, if known, such as a user-defined name that leads to
-    /// no model.
+    /// Reason why the model cannot be measured, if known; for example, no model was found for a
+    /// user-defined name.
     #[serde(skip)]
     pub refused: Option<Reason>,
 }
@@ -213,7 +214,7 @@ pub(super) const fn with_words(image_tokens: u64) -> u64 {
 }
 
 impl ModelRow {
-    /// Returns a row for a name that leads to no model, with the reason.
+    /// Returns a row for a name for which no model was found, with the reason.
     pub fn from_refusal(name: &str, reason: Reason) -> Self {
         let is_kept =
             |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };

@@ -164,7 +164,7 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
 fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) -> Option<Reason> {
     let known: Vec<&str> = runtime.dtypes.iter().map(|known| known.as_str()).collect();
     let why = match dtype {
-        Dtype::I8 if !device.is_cpu() => "PyTorch only quantizes for CPUs".to_owned(),
+        Dtype::I8 if !device.is_cpu() => "PyTorch quantizes models only for CPUs".to_owned(),
         _ if runtime.dtypes.contains(&dtype) => return None,
         _ => format!("{} runs models only in {}, not in {dtype}", runtime.name, known.join(", ")),
     };
@@ -191,13 +191,18 @@ pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> 
     if let Some(most) =
         row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most)
     {
-        let why = format!("{} supports at most {most} for both", row.name);
+        let why =
+            format!("{} supports at most {most} positions, including generated tokens", row.name);
         let cure = match (most.saturating_sub(tokens), most - length) {
             (0, 0) => "choose fewer of both: --sequence, and --axis output_length".to_owned(),
             (0, left) => format!("choose --axis output_length={left} or less"),
             (left, _) => format!("choose --sequence {left} or less"),
         };
-        return Some(Reason::new(format!("{what} and {tokens} tokens after them"), why, cure));
+        return Some(Reason::new(
+            format!("{what} followed by {tokens} generated tokens"),
+            why,
+            cure,
+        ));
     }
     let image = row.shape.image_tokens.filter(|image| length <= *image)?;
     let why = format!("an image takes {image} positions of {}", row.name);

@@ -97,7 +97,7 @@ mod tests {
         );
         assert!(
             Footprint::on_host(llama, Dtype::F32, 1, 128) > 80_000_000_000,
-            "at least twelve bytes per weight"
+            "the host needs at least twelve bytes per weight"
         );
     }
 }

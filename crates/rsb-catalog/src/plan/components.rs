@@ -156,8 +156,8 @@ fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     }
 }
 
-/// Returns the entry of a component that cannot be measured on this machine, as shown in `list` and
-/// stored in a run.
+/// Returns the skipped entry of a component that cannot be measured on this machine, as shown in
+/// `list` and stored in a run.
 pub fn absent(component: &str, reason: &Reason) -> (Case, Reason) {
     let case = Case {
         id: CaseId::from_segments(&[BenchmarkType::ComponentSpecific.as_str(), component]),

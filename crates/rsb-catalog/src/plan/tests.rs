@@ -156,7 +156,7 @@ fn several_backends_are_planned_together_and_each_case_once() {
         ids.sort_unstable();
         ids
     };
-    assert_eq!(ids(&both), ids(&cpu), "the host's cases of both must not repeat");
+    assert_eq!(ids(&both), ids(&cpu), "the cases of the host must not be planned twice");
     assert_eq!(both.skipped.len(), rocm.skipped.len() + cpu.skipped.len());
     assert_eq!(both.devices.len(), 1);
 }
@@ -229,7 +229,7 @@ fn what_is_not_for_the_backend_asked_for_says_so() {
             missing.contains("launch-latency/rocm ") && missing.contains("no driver"),
             "{missing}"
         );
-        assert!(!missing.contains(';'), "the reason must appear once: {missing}");
+        assert!(!missing.contains(';'), "the reason must appear exactly once: {missing}");
     }
 }
 
@@ -350,11 +350,8 @@ fn the_stored_selection_does_not_depend_on_the_order_of_requests() {
         (name.to_owned(), values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>())
     };
     let record = |backends: [BackendId; 2], axes: Vec<(String, Vec<String>)>| {
-        let asked = Selection {
-            backends: backends.to_vec(),
-            axes,
-            ..selection(&["gemm"], Suite::Quick)
-        };
+        let asked =
+            Selection { backends: backends.to_vec(), axes, ..selection(&["gemm"], Suite::Quick) };
         plan(&asked, &machine()).unwrap().selection
     };
     let one = record(

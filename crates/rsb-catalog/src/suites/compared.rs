@@ -73,9 +73,9 @@ pub(super) fn benchmarks() -> Vec<&'static str> {
     names
 }
 
-/// Returns the values of all axes of entry `index` on `device`, so that a profile adds no points.
-/// `None` if the entry is not useful for the device. The CPU backend uses all threads, as drivers
-/// that run on the CPU do.
+/// Returns the values of all axes of entry `index` on `device`, so that a profile does not add
+/// points. `None` if the entry is not useful for the device. The CPU backend uses all threads, as
+/// drivers that run on the CPU do.
 pub fn axes_on(
     index: usize,
     benchmark: &dyn Benchmark,

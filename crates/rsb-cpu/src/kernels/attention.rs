@@ -20,10 +20,10 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{Attention, Gemm};
 use rsb_gemm::convert;
 
-/// Queries that a thread takes at once, from heads that share keys.
+/// Queries, from heads that share keys, that a thread processes at once.
 const QUERIES: usize = 64;
 
-/// Positions whose scores are held at once.
+/// Positions whose scores are in memory at once.
 const POSITIONS: usize = 128;
 
 /// Scratch memory of one thread. `wide` is not used for f32.
@@ -61,7 +61,8 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
     let scratch: Vec<Mutex<Scratch>> =
         (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
     Ok(CpuKernel::native(move || {
-        // With a mask, blocks differ in size, so static shares would end at different times.
+        // With a mask, the work per block differs, and static shares would not finish at the same
+        // time.
         let next = AtomicUsize::new(0);
         let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
         pool.each(|index| {
@@ -73,8 +74,8 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
                 if item >= items {
                     return;
                 }
-                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and
-                // each item belongs to one thread.
+                // SAFETY: `bound` keeps the buffers alive, the output is distinct from the inputs,
+                // and each item belongs to one thread.
                 unsafe { work.block(item / blocks, item % blocks * QUERIES, &mut scratch) };
             }
         });
@@ -166,8 +167,8 @@ fn product(m: usize, n: usize, k: usize) -> Gemm {
     Gemm::new(Dtype::F32, m as u64, n as u64, k as u64)
 }
 
-/// Replaces the first `seen` scores by exponentials and the others by zeros, and rescales `sums` to
-/// match.
+/// Replaces the first `seen` scores by their exponentials and the remaining ones by zeros, and
+/// rescales `sums` to the new maximum.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"

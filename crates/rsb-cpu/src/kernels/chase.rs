@@ -8,7 +8,7 @@ pub(super) fn kernel(op: &PointerChase, bound: Bound) -> CpuKernel {
     let (bytes, accesses) = (op.bytes() as usize, op.accesses);
     CpuKernel::native(move || {
         let _keeps_the_buffers = &bound;
-        // SAFETY: `bound` keeps both buffers, which are distinct, and only this thread runs.
+        // SAFETY: `bound` keeps both buffers alive; they are distinct, and only this thread runs.
         let (cycle, position) =
             unsafe { (cycle.slice::<u8>(&(0..bytes)), position.slice_mut::<u8>(&(0..8))) };
         let Some(position) = position.first_chunk_mut::<8>() else { return };
@@ -16,8 +16,8 @@ pub(super) fn kernel(op: &PointerChase, bound: Bound) -> CpuKernel {
     })
 }
 
-/// Returns the position after `accesses` steps from `start`. The bounds check is not part of the
-/// dependency chain, because the CPU predicts it and continues.
+/// Returns the position after `accesses` steps from `start`. The bounds check does not add latency,
+/// since the CPU predicts its outcome and continues.
 fn walk(cycle: &[u8], start: u64, accesses: u64) -> u64 {
     let mut at = start;
     for _ in 0..accesses {

@@ -30,7 +30,7 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
             "choose a smaller shape",
         )
     })?;
-    // The `gemm` crate has no 16-bit types on every CPU.
+    // f16 and bf16 use `rsb-gemm`, since the `gemm` crate lacks 16-bit types on some CPUs.
     let native = match format {
         Some(_) => Some(native("native", shape.product(), &bound.pool)?),
         None => None,
@@ -41,7 +41,7 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
         let spans = [input, weights, output, Span::of(&patches)];
         for image in 0..shape.batch {
             for group in 0..shape.groups {
-                // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all
+                // SAFETY: `bound` keeps the three buffers alive, and the closure the patches; all
                 // are distinct and have the sizes of the shape, and nothing else uses them during a
                 // launch. 16-bit elements are moved as integers.
                 unsafe {
@@ -189,7 +189,7 @@ fn gather<T: Copy + Default>(shape: &Shape, input: &[T], tap: usize, row: &mut [
 /// zeros beyond its ends.
 fn gather_line<T: Copy + Default>(shape: &Shape, line: &[T], offset: usize, points: &mut [T]) {
     if shape.stride == 1 {
-        // Three ranges, of which the middle one is a plain copy.
+        // The line consists of zeros, a plain copy of inputs, and zeros.
         let before = shape.padding.saturating_sub(offset).min(points.len());
         let first = (offset + before).saturating_sub(shape.padding);
         let inside = line.len().saturating_sub(first).min(points.len() - before);

@@ -17,8 +17,8 @@ use rsb_gemm::convert::{self, BLOCK};
 /// f(x, z) over slices of equal length; unary functions receive x twice.
 pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
 
-/// Shares of threads are whole cache lines of the narrowest type, so that no two threads write to
-/// the same line.
+/// Threads get whole cache lines of the narrowest type, so that no two threads write to the same
+/// line.
 const GRAIN: usize = 64;
 
 pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, DeviceError> {
@@ -34,8 +34,8 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             let share = pool.share(index, elements, GRAIN);
-            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares
-            // are disjoint.
+            // SAFETY: `bound` keeps the buffers alive, the output is distinct from the inputs, and
+            // shares are disjoint.
             unsafe { run(function, format, spans, &share) };
         });
     }))
@@ -132,7 +132,7 @@ mod tests {
     use super::ElementwiseOp::{Add, Gelu, Multiply, Relu, Sigmoid};
     use super::*;
 
-    /// Checks the alignment set in `.cargo/config.toml`. Without it, an edit to one function
+    /// Checks the function alignment set in `.cargo/config.toml`. Without it, editing one function
     /// changes the speed of others.
     #[test]
     fn functions_begin_at_cache_lines() {

@@ -68,8 +68,8 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
         Provider::Native(name) => return prepare_native(name, &product, bound),
     };
     Ok(CpuKernel::new(library.name(), move || {
-        // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
-        // operation, and nothing else uses them during a launch.
+        // SAFETY: `bound` keeps the three buffers alive; they are distinct and have the sizes of
+        // the operation, and nothing else uses them during a launch.
         unsafe { library.run(&product, &bound.pool) };
         Ok(())
     }))
@@ -80,8 +80,8 @@ fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKern
     let prepared = native(name, product.op, &bound.pool)?;
     let product = *product;
     Ok(CpuKernel::new(prepared.name(), move || {
-        // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
-        // operation, and nothing else uses them during a launch.
+        // SAFETY: `bound` keeps the three buffers alive; they are distinct and have the sizes of
+        // the operation, and nothing else uses them during a launch.
         unsafe { native_product(&prepared, &product, &bound.pool) };
         Ok(())
     }))
@@ -98,7 +98,7 @@ pub(super) fn native(name: &str, op: Gemm, pool: &ThreadPool) -> Result<Prepared
 /// Computes a product with `rsb-gemm`.
 ///
 /// # Safety
-/// As [`Library::run`]; `prepared` is of this operation and of this many threads.
+/// As [`Library::run`]; `prepared` was created for this operation and number of threads.
 pub(super) unsafe fn native_product(prepared: &PreparedGemm, product: &Product, pool: &ThreadPool) {
     let matrices = Matrices {
         a: product.a.start::<c_void>().cast_const(),
@@ -116,8 +116,8 @@ fn prepare_onednn(
     bound: Bound,
 ) -> Result<CpuKernel, DeviceError> {
     let matrices = [product.a, product.b, product.c].map(Span::start);
-    // SAFETY: `bound` keeps the three buffers, which are distinct and have the sizes of the
-    // operation, for the lifetime of the kernel.
+    // SAFETY: `bound` keeps the three buffers alive for the lifetime of the kernel; they are
+    // distinct and have the sizes of the operation.
     let prepared = unsafe { library.prepare(&product.op, matrices) };
     let dtype = product.op.dtype;
     let mut work = prepared.map_err(|why| onednn_error(dtype, why))?;
@@ -130,7 +130,7 @@ fn onednn_error(dtype: Dtype, why: String) -> DeviceError {
     DeviceError::Failed(Reason::new(
         format!("{dtype} product by onednn"),
         why,
-        "choose another provider, or report it with the version of oneDNN",
+        "choose another provider, or report this error with the version of oneDNN",
     ))
 }
 
@@ -216,7 +216,8 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
         }
     };
     if op.is_narrowed() {
-        let why = format!("its products of {} have wider results than inputs", op.dtype);
+        let why =
+            format!("its products of {} have results of a wider type than the inputs", op.dtype);
         return Err(lacks_error(provider, op, why));
     }
     match (library, op.dtype) {
@@ -257,12 +258,14 @@ fn lacks_error(provider: Provider, op: &Gemm, why: String) -> DeviceError {
     ))
 }
 
-/// Returns the first provider that supports `op`. Choosing by a trial run would depend on noise:
-/// the same case could use different libraries in different runs. On server CPUs with AVX2 and with
-/// AVX-512 the `gemm` crate was within 4 % of the fastest provider for f32 on every shape tried;
-/// use `provider=gemm,native,openblas,mkl,onednn` to compare them on other CPUs. With few rows and
-/// a transposed B, as in decoding several sequences, the crate packs B and `rsb-gemm` does not,
-/// which makes the latter 1.6 to 20 times as fast.
+/// Returns the first provider that supports `op`. A choice by trial runs would depend on noise, and
+/// the same case could use different libraries in different runs.
+///
+/// On server CPUs with AVX2 and with AVX-512, the `gemm` crate was within 4 % of the fastest
+/// provider for f32 on every shape tried. To compare providers on other CPUs, use
+/// `provider=gemm,native,openblas,mkl,onednn`. With few rows and a transposed B, as in decoding
+/// several sequences, `rsb-gemm` is 1.6 to 20 times as fast, since the crate packs B and `rsb-gemm`
+/// does not.
 fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     let first = if rsb_gemm::reads_b_once(op) { "native" } else { PROVIDERS[0] };
@@ -386,7 +389,8 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     macro_rules! call {
         ($function:expr, $element:ty, $result:ty) => {
             if let Some(function) = $function {
-                // SAFETY: guaranteed by the caller, and `check` made sure that the sizes fit.
+                // SAFETY: guaranteed by the caller; `check` rejects sizes that do not fit in the
+                // library's integers.
                 unsafe {
                     function(
                         ROW_MAJOR,

@@ -1,4 +1,4 @@
-//! Heap benchmarks: the cost of large blocks, and the memory held after long use.
+//! Heap benchmarks: the cost of large blocks, and the memory held after many replacements.
 //!
 //! They measure the global allocator of the program.
 
@@ -42,7 +42,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
         let _keeps_the_buffer = &bound;
         for step in steps.iter() {
             let Some(slot) = slots.get_mut(step.slot) else { continue };
-            // Freed first, as in a program that replaces a tensor.
+            // The old block is freed first, as in a program that replaces a tensor.
             *slot = Vec::new();
             slot.try_reserve_exact(step.bytes).map_err(|_| refused_memory(step.bytes as u64))?;
             touch_pages(slot);
@@ -81,7 +81,7 @@ fn resident_bytes() -> Option<u64> {
     None
 }
 
-/// Makes the C library release free pages, if it supports that, so that memory held before is not
+/// Makes the C library release free pages, if it supports that, so that earlier allocations are not
 /// counted.
 fn give_back_what_is_free() {
     #[cfg(target_os = "linux")]

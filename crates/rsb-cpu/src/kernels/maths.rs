@@ -1,5 +1,6 @@
 //! Functions of one f32 that the compiler can vectorize: no tables, branches or calls.
-// A function that is not inlined would be compiled without the vector instructions of its caller.
+// Everything here is inlined: a separate function would be compiled without the vector instructions
+// of its caller.
 #![allow(clippy::inline_always)]
 
 /// Returns eˣ, accurate to 2 ULP. x is clamped so that the result is a normal number.
@@ -25,8 +26,8 @@ pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
     series * power
 }
 
-/// Returns a·b + c. `FUSED` must be set only if the function that this is inlined into is compiled
-/// with FMA; otherwise it is a slow library call.
+/// Returns a·b + c. Set `FUSED` only in functions compiled with FMA; elsewhere a fused operation is
+/// a slow library call.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
@@ -41,7 +42,7 @@ pub(super) fn sigmoid<const FUSED: bool>(x: f32) -> f32 {
 /// Returns GELU in its tanh form, using ½(1 + tanh u) = sigmoid(2u).
 #[inline(always)]
 pub(super) fn gelu<const FUSED: bool>(x: f32) -> f32 {
-    /// −2·√(2/π), and that times 0.044715.
+    /// −2·√(2/π), and the same times 0.044715.
     const LINEAR: f32 = -1.595_769;
     const CUBIC: f32 = -0.071_354_82;
     let minus_twice_u = x * multiply_add::<FUSED>(x * x, CUBIC, LINEAR);

@@ -60,8 +60,8 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
             let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
                 return;
             };
-            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares
-            // are disjoint.
+            // SAFETY: `bound` keeps the buffers alive, the output is distinct from the inputs, and
+            // shares are disjoint.
             unsafe {
                 match format {
                     None => run(&work, &share),
@@ -100,7 +100,7 @@ unsafe fn run_sixteen(work: &Work, format: HalfFormat, rows: &Range<usize>, scra
     for (from, to) in [(work.gain, &mut scratch.gain), (work.bias, &mut scratch.bias)] {
         // SAFETY: guaranteed by the caller.
         let from: &[u16] = unsafe { from.slice(&(0..work.columns)) };
-        // Stays empty for an operation without this input.
+        // Stays empty if the operation has no such input.
         to.resize(from.len(), 0.0);
         convert::widen(format, from, to);
     }

@@ -25,7 +25,8 @@ use rsb_device::random::{Distribution, Values};
 /// Seed of the operands.
 const SEED: u64 = 0x7065_616b;
 
-/// Chains in flight. Latency times units is eight to ten on the CPUs of the last ten years.
+/// Number of chains. It must be at least instruction latency times units, which is eight to ten on
+/// the CPUs of the last ten years.
 const CHAINS: usize = 12;
 
 /// Function that executes `units` × [`PeakArithmetic::UNIT`] operations and returns max|x − ref| /
@@ -37,7 +38,7 @@ type Burst = fn(units: usize) -> f64;
 struct BurstKernel {
     burst: Burst,
     name: &'static str,
-    /// Multiple of units that it can execute.
+    /// The number of units must be a multiple of this.
     grain: usize,
 }
 
@@ -55,7 +56,7 @@ fn find(dtype: Dtype) -> Result<BurstKernel, DeviceError> {
             return Err(no_kernel(
                 "peak arithmetic",
                 other,
-                "f32 and f64, and for f16, bf16 and i8 where it has units",
+                "f32 and f64, and for f16, bf16 and i8 if it has units for them",
             ));
         }
     }
@@ -66,7 +67,7 @@ fn find(dtype: Dtype) -> Result<BurstKernel, DeviceError> {
     }) {
         return Ok(found);
     }
-    let why = "this CPU has no unit for it: it is computed in f32, or in wider whole numbers";
+    let why = "this CPU has no unit for this type, which is computed in f32 or in wider integers";
     Err(unsupported_error(format!("peak arithmetic of {dtype}"), why, "choose f32 or f64"))
 }
 
@@ -74,7 +75,8 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
     let BurstKernel { burst, name, grain } = find(op.dtype)?;
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
     if !units.is_multiple_of(grain) {
-        let why = format!("{name} does {} operations at once", grain as u64 * PeakArithmetic::UNIT);
+        let why =
+            format!("{name} executes {} operations at a time", grain as u64 * PeakArithmetic::UNIT);
         return Err(unsupported_error(
             format!("{} operations", op.operations),
             why,
@@ -93,7 +95,7 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
                 set(&largest, |largest| larger_error(largest, error));
             }
         });
-        // The output is 1 plus the largest error of any thread.
+        // The output is 1 plus the largest error among the threads.
         let end = 1.0 + largest.lock().map_or(f64::NAN, |largest| *largest);
         // SAFETY: the output is one element of this type, kept by `bound`, and only this thread
         // runs now.
@@ -116,8 +118,8 @@ fn set(largest: &Mutex<f64>, value: impl FnOnce(f64) -> f64) {
     }
 }
 
-/// Returns four operands per lane before rounding: magnitudes from 1/2 to 3/4, the latter two
-/// negative.
+/// Returns four operands per lane before rounding. Magnitudes are from 1/2 to 3/4; the last two
+/// operands are negative.
 fn operands<const LANES: usize>() -> [[f64; LANES]; 4] {
     std::array::from_fn(|which| {
         let (sizes, signs) = (
@@ -131,8 +133,8 @@ fn operands<const LANES: usize>() -> [[f64; LANES]; 4] {
     })
 }
 
-/// Returns the operands u, v and a of each chain, built from four vectors: six pairs by two
-/// factors, all different.
+/// Returns the operands u, v and a of each chain, built from four vectors: six combinations, and
+/// the same with the last two vectors exchanged.
 fn order<V: Copy>([r, s, a, b]: [V; 4]) -> [[V; 3]; CHAINS] {
     let half = |a, b| [[r, s, a], [a, b, b], [r, a, a], [s, b, b], [r, b, a], [s, a, b]];
     let ([c, d, e, f, g, h], [i, j, k, l, m, n]) = (half(a, b), half(b, a));
@@ -144,7 +146,7 @@ fn end_of(u: f64, v: f64, a: f64) -> f64 {
     (1.0 + a) * v / (1.0 - (1.0 + a) * u)
 }
 
-/// Returns the larger of two errors; NaN if one of them is.
+/// Returns the larger of two errors, or NaN if either is NaN.
 fn larger_error(a: f64, b: f64) -> f64 {
     if a.is_nan() || a >= b { a } else { b }
 }
@@ -276,7 +278,8 @@ mod x86 {
                 $name,
                 $number,
                 $lanes,
-                // SAFETY: a vector consists of its lanes, and all bit patterns are valid numbers.
+                // SAFETY: the array and the vector have the same size, and all bit patterns are
+                // valid numbers.
                 |lanes: [$number; $lanes]| unsafe {
                     transmute::<[$number; $lanes], $vector>(lanes)
                 },

@@ -19,8 +19,8 @@ use rsb_gemm::convert;
 
 mod numbers;
 
-/// Maximum rows of A for multiplication in registers. Up to this number, the `gemm` crate takes
-/// longer.
+/// Maximum rows of A for multiplication in registers. Above this number, the `gemm` crate is
+/// faster.
 const FEW: u64 = 48;
 
 /// Rows of weights whose scales are widened at once.
@@ -58,7 +58,7 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
     let few = op.m <= FEW;
     let sorted = few && op.weights == Dtype::I4;
     let from = bound.span(0);
-    // A is widened and sorted into the order of unpacked half bytes once for all threads.
+    // For all threads, A is widened once and sorted into the order of unpacked half bytes.
     let mut made =
         vec![0.0_f32; if format.is_some() || sorted { (op.m * op.k) as usize } else { 0 }];
     let a = if made.is_empty() { from } else { Span::of_slice(&mut made) };
@@ -72,7 +72,7 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
             let units = made.len() / UNIT;
             pool.each(|index| {
                 let share = pool.share(index, units, 1);
-                // SAFETY: `bound` keeps the buffer, the closure keeps the converted A, and shares
+                // SAFETY: `bound` keeps the buffer alive, and the closure the converted A; shares
                 // are disjoint.
                 unsafe { work.make(from, share.start * UNIT..share.end * UNIT, sorted) };
             });
@@ -82,8 +82,8 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
             let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
                 return;
             };
-            // SAFETY: `bound` keeps the buffers, C is distinct from the inputs, and shares of its
-            // columns are disjoint.
+            // SAFETY: `bound` keeps the buffers alive, C is distinct from the inputs, and shares of
+            // its columns are disjoint.
             unsafe {
                 if few {
                     work.few(share, &mut scratch);

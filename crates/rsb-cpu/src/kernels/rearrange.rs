@@ -9,11 +9,11 @@ use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gather, Rearrange};
 
-/// Operation applied to a row.
+/// Operation applied to a row that is moved.
 #[derive(Clone, Copy)]
 enum RowAction {
     Copied,
-    /// Rotated by its row of angles, in this format.
+    /// Rotation by the angles of the row's position, stored in this format.
     Turned(Span, Option<HalfFormat>),
 }
 
@@ -37,18 +37,18 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             for row in pool.share(index, rows, 1) {
-                // SAFETY: `bound` keeps all buffers, which are distinct; no two threads share a row
-                // of `x`, and therefore none share a position in `y`.
+                // SAFETY: `bound` keeps all buffers alive, and they are distinct; no two threads
+                // share a row of `x`, and therefore none share a position in `y`.
                 unsafe { put(&op, way, row as u64, x, y) };
             }
         });
     }))
 }
 
-/// Writes row `row` of `x`, counted over the whole batch, to its positions in `y`.
+/// Writes row `row` of `x`, counted over the whole batch, to its place in `y`.
 ///
 /// # Safety
-/// The spans outlive the call and do not overlap, and nothing else accesses these positions of `y`.
+/// The spans outlive the call and do not overlap, and nothing else accesses this place in `y`.
 unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
     let width = op.dtype.bytes(op.width) as usize;
     let (batch, row_of_batch) = (row / op.rows, row % op.rows);
@@ -80,7 +80,7 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
     if !op.dtype.bits().is_multiple_of(8) {
         return Err(unsupported_error(
             "gather",
-            "its rows do not end at a byte",
+            "its rows do not end at a byte boundary",
             "choose a data type of whole bytes",
         ));
     }
@@ -90,7 +90,7 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
         let pool: &ThreadPool = &bound.pool;
         pool.each(|thread| {
             let share = pool.share(thread, op.rows as usize, 1);
-            // SAFETY: `bound` keeps all buffers, which are distinct, and shares of rows are
+            // SAFETY: `bound` keeps all buffers alive; they are distinct, and shares of rows are
             // disjoint.
             let (indices, y) = unsafe {
                 (
@@ -109,7 +109,7 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
     }))
 }
 
-/// Complex products; two adjacent elements form a complex number.
+/// Multiplies complex numbers, each of two adjacent elements.
 const TURN: Function = |x, angles, y| {
     let ((x, _), (angles, _), (y, _)) =
         (x.as_chunks::<2>(), angles.as_chunks::<2>(), y.as_chunks_mut::<2>());

@@ -37,7 +37,8 @@ pub(super) struct Partial {
 impl Partial {
     pub(super) const NONE: Self = Self { sum: 0.0, largest: f32::NEG_INFINITY, at: 0 };
 
-    /// Combines two partial results. Of equal maxima the first wins; `other` comes later in memory.
+    /// Combines two partial results. If maxima are equal, the first is kept; `other` comes later in
+    /// memory.
     fn and(self, other: Self) -> Self {
         let sum = self.sum + other.sum;
         if other.largest > self.largest { Self { sum, ..other } } else { Self { sum, ..self } }
@@ -60,7 +61,7 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             let share = pool.share(index, elements, BLOCK);
-            // SAFETY: `bound` keeps the buffer, and nothing writes to it during a launch.
+            // SAFETY: `bound` keeps the buffer alive, and nothing writes to it during a launch.
             let partial = unsafe { run(kind, form, input, &share) };
             if let Some(mut slot) = partials.get(index).and_then(|slot| slot.lock().ok()) {
                 *slot = partial;
@@ -80,7 +81,7 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
 unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
     let value = match kind {
         ReduceOp::Argmax => {
-            // SAFETY: guaranteed by the caller; a position is a word.
+            // SAFETY: guaranteed by the caller; a position is one 64-bit word.
             unsafe { output.slice_mut::<u8>(&(0..8)) }
                 .copy_from_slice(&(total.at as u64).to_le_bytes());
             return;
@@ -138,7 +139,7 @@ fn fold<'a>(kind: ReduceOp, first: usize, blocks: impl Iterator<Item = &'a [f32]
             }
         }
     }
-    // Only the winning block is searched for the position.
+    // Only the block with the maximum is searched for its position.
     total.at += best.iter().position(|&value| value >= total.largest).unwrap_or(0);
     total
 }

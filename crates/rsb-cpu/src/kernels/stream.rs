@@ -18,7 +18,7 @@ use rsb_device::device::DeviceError;
 use rsb_device::operation::{MemoryStream, STREAM_SCALAR, Stores, StreamPattern};
 use rsb_gemm::convert::{self, BLOCK};
 
-/// Shares of threads are whole cache lines, so that no two threads write to the same line.
+/// Threads get whole cache lines, so that no two threads write to the same line.
 const LINE: usize = 64;
 
 pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, DeviceError> {
@@ -39,13 +39,14 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
         StreamPattern::Read => read(bound, bytes),
         StreamPattern::Write => CpuKernel::native(move || {
             each_share(&bound.pool, bytes, |share| {
-                // SAFETY: `bound` keeps the buffer, and shares are disjoint.
+                // SAFETY: `bound` keeps the buffer alive, and shares are disjoint.
                 vector::write(pattern, unsafe { first.slice_mut(&share) }, stores);
             });
         }),
         StreamPattern::Copy => CpuKernel::native(move || {
             each_share(&bound.pool, bytes, |share| {
-                // SAFETY: `bound` keeps both buffers, which are distinct, and shares are disjoint.
+                // SAFETY: `bound` keeps both buffers alive; they are distinct, and shares are
+                // disjoint.
                 unsafe { vector::copy(first.slice(&share), second.slice_mut(&share), stores) };
             });
         }),
@@ -55,7 +56,7 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
             let signs = (u64::MAX / (u64::MAX >> (64 - bits))) << (bits - 1);
             CpuKernel::native(move || {
                 each_share(&bound.pool, bytes, |share| {
-                    // SAFETY: `bound` keeps the buffer, and shares are disjoint.
+                    // SAFETY: `bound` keeps the buffer alive, and shares are disjoint.
                     turn(signs, unsafe { first.slice_mut(&share) }, stores);
                 });
             })
@@ -64,8 +65,8 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
             let dtype = op.dtype;
             CpuKernel::native(move || {
                 each_share(&bound.pool, bytes, |share| {
-                    // SAFETY: `bound` keeps the three buffers, which are distinct, and shares are
-                    // disjoint.
+                    // SAFETY: `bound` keeps the three buffers alive; they are distinct, and shares
+                    // are disjoint.
                     unsafe { triad(dtype, stores, [first, second, third], &share) };
                 });
             })
@@ -85,7 +86,7 @@ fn read(bound: Bound, bytes: usize) -> CpuKernel {
             *total = 0;
         }
         each_share(&bound.pool, bytes, |share| {
-            // SAFETY: `bound` keeps the buffer, and nothing writes to it during a launch.
+            // SAFETY: `bound` keeps the buffer alive, and nothing writes to it during a launch.
             let sum = vector::checksum(unsafe { source.slice(&share) });
             if let Ok(mut total) = total.lock() {
                 *total ^= sum;
@@ -112,7 +113,7 @@ fn word_of_scalar(dtype: Dtype) -> Option<u64> {
     })
 }
 
-/// Flips signs in place, or, for non-temporal stores, through a block that stays in L1.
+/// Flips signs in place. With non-temporal stores, results pass through a block that stays in L1.
 fn turn(signs: u64, all: &mut [u8], stores: Stores) {
     if stores == Stores::Temporal {
         return vector::turn(signs, all);
@@ -172,7 +173,7 @@ unsafe fn triad(
     }
 }
 
-/// Writes directly to c, or, for non-temporal stores, through a block that stays in L1.
+/// Writes directly to c. With non-temporal stores, results pass through a block that stays in L1.
 fn blocks<T: Copy + PlainNumber>(
     stores: Stores,
     a: &[T],

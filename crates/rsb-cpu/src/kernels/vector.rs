@@ -1,5 +1,5 @@
-//! Wide loads and stores. On `x86_64` the non-temporal loops use intrinsics, since only these
-//! bypass the caches; other loops are plain Rust.
+//! Wide loads and stores. On `x86_64` the non-temporal loops use intrinsics, since plain Rust
+//! cannot bypass the caches; other loops are plain Rust.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -170,7 +170,7 @@ mod x86 {
         let head = to_alignment(to);
         let (start, body) = to.split_at_mut(head);
         start.iter_mut().zip(word.to_le_bytes().iter().cycle()).for_each(|(to, &byte)| *to = byte);
-        // If the head is not a multiple of eight bytes, the next word starts in the middle of
+        // If the head is not a multiple of eight bytes, the remaining words start in the middle of
         // `word`.
         let word = word.rotate_right((head % 8 * 8) as u32);
         let (blocks, rest) = body.as_chunks_mut::<TURN>();

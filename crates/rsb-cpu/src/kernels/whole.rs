@@ -16,8 +16,7 @@ use rsb_gemm::convert::BLOCK;
 /// f(x, z) over slices of equal length; unary functions receive x twice.
 type Function = fn(&[i8], &[i8], &mut [i8]);
 
-/// Shares of threads are whole cache lines of either type, so that no two threads write to the same
-/// line.
+/// Threads get whole cache lines of either type, so that no two threads write to the same line.
 const GRAIN: usize = 128;
 
 /// Storage format of integers.
@@ -61,8 +60,8 @@ pub(super) fn kernel(
         pool.each(|index| {
             let share = pool.share(index, elements, GRAIN);
             match form {
-                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and
-                // shares are disjoint.
+                // SAFETY: `bound` keeps the buffers alive, the output is distinct from the inputs,
+                // and shares are disjoint.
                 IntegerFormat::Bytes => unsafe {
                     function(x.slice(&share), z.slice(&share), y.slice_mut(&share));
                 },

@@ -1,9 +1,9 @@
 //! 8-bit floating-point format with four exponent bits and three mantissa bits, as defined by the
 //! Open Compute Project: no infinity, one NaN of each sign, largest value 448.
 //!
-//! The units of gfx940 to gfx942 use another format (FNUZ): the same bits mean half of the number,
-//! and negative zero is NaN, which is why negative zero is never written. Products on those units
-//! are corrected by a factor.
+//! The units of gfx940 to gfx942 use another format (FNUZ), in which the same bits represent half
+//! of the number. Products on those units are corrected by a factor. Negative zero is NaN in FNUZ,
+//! so it is never written.
 
 /// Largest value.
 const LARGEST: f32 = 448.0;
@@ -15,7 +15,7 @@ pub(super) fn to_e4m3(value: f32) -> u8 {
     }
     let magnitude = value.abs().min(LARGEST);
     let code = if magnitude < 0.015_625 {
-        // Below 2⁻⁶ all steps are 2⁻⁹.
+        // Below 2⁻⁶, the step between numbers is 2⁻⁹.
         (magnitude * 512.0).round_ties_even() as u8
     } else {
         // The upper 12 bits of an f32, with half a step added and the exponent bias changed from

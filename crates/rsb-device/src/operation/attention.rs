@@ -24,9 +24,9 @@ pub struct Attention {
     pub kv_heads: u64,
     /// Elements of a query, a key and a value.
     pub head_dim: u64,
-    /// Queries of each head, at the last positions.
+    /// Queries per head, which have the last positions.
     pub queries: u64,
-    /// Keys and values of each head.
+    /// Filled keys and values per head.
     pub positions: u64,
     /// Keys and values that the buffers have space for.
     pub capacity: u64,
@@ -80,8 +80,8 @@ impl Attention {
         )))
     }
 
-    /// Returns the operations: a multiply-add per element for a score and for a value, for each
-    /// visible position.
+    /// Returns the number of operations: for each visible position, a multiply-add per element for
+    /// the score and another for the value.
     pub(super) fn flops(&self) -> f64 {
         let later = if self.causal { product(&[self.queries, self.queries - 1]) / 2 } else { 0 };
         let pairs = product(&[self.queries, self.positions]).saturating_sub(later);

@@ -8,17 +8,17 @@ rsb_model::named_enum! {
     /// Type of collective, defined by the result on each device.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CollectiveKind {
-        /// Every device receives the sum of all.
+        /// Every device receives the sum of the data of all devices.
         AllReduce = "all-reduce",
-        /// Every device receives the parts of all, one after another.
+        /// Every device receives the concatenated parts of all devices.
         AllGather = "all-gather",
-        /// Every device receives its own part of the sum of all.
+        /// Every device receives its own part of the sum.
         ReduceScatter = "reduce-scatter",
         /// Every device receives the data of the first.
         Broadcast = "broadcast",
-        /// Every device receives its own part of the data of each other device.
+        /// Every device receives, from each other device, the part intended for it.
         AllToAll = "all-to-all",
-        /// Every device receives the data of its predecessor, the first device that of the last.
+        /// Every device receives the data of its predecessor; the first receives that of the last.
         SendReceive = "send-receive",
     }
 }
@@ -26,19 +26,19 @@ rsb_model::named_enum! {
 named!(CollectiveKind, "collective operation");
 
 rsb_model::named_enum! {
-    /// Destination of the result.
+    /// Buffer that receives the result.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Placement {
-        /// A separate buffer.
+        /// A separate output buffer.
         OutOfPlace = "out-of-place",
-        /// The buffer that holds the data sent.
+        /// The input buffer.
         InPlace = "in-place",
     }
 }
 
 named!(Placement, "placement");
 
-/// Order of a collective relative to other work of its devices.
+/// Whether a collective may run concurrently with other work of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveLane {
     /// After all previous launches, and before all subsequent ones.
@@ -52,9 +52,9 @@ rsb_model::named_enum! {
     /// Threads that call the library.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CollectiveLauncher {
-        /// One thread, for all devices in one group.
+        /// One thread, which groups the calls for all devices.
         OneThread = "one-thread",
-        /// One thread per device, all at once.
+        /// One thread per device; the threads call the library concurrently.
         Threads = "threads",
     }
 }
@@ -72,8 +72,8 @@ impl CollectiveKind {
         matches!(self, Self::AllReduce | Self::ReduceScatter)
     }
 
-    /// Returns whether the result may overwrite the input. An overwritten part can no longer be
-    /// sent.
+    /// Returns whether the result may overwrite the input. It may not if an overwritten part would
+    /// still have to be sent.
     pub const fn can_be_in_place(self) -> bool {
         !matches!(self, Self::AllToAll | Self::SendReceive)
     }
@@ -83,8 +83,8 @@ impl CollectiveKind {
         matches!(self, Self::AllReduce | Self::AllGather | Self::Broadcast)
     }
 
-    /// Returns the ratio of the slowest link's bandwidth to the bandwidth of the whole operation on
-    /// `devices` devices, as defined by nccl-tests.
+    /// Returns the factor from the bandwidth of the whole operation on `devices` devices to the
+    /// bandwidth of the slowest link, as defined by nccl-tests.
     pub fn bus_factor(self, devices: u32) -> f64 {
         let (devices, others) = (f64::from(devices), f64::from(devices.saturating_sub(1)));
         match self {
@@ -108,7 +108,7 @@ pub struct Collective {
     pub devices: u64,
     /// Destination of the result.
     pub placement: Placement,
-    /// Order relative to other work of the devices.
+    /// Whether it may run concurrently with other work of the devices.
     pub lane: CollectiveLane,
     /// Threads that call the library.
     pub launcher: CollectiveLauncher,
@@ -119,17 +119,17 @@ pub struct Collective {
 pub struct CollectivePart {
     /// Device that the data comes from; `None` for the sum of all.
     pub from: Option<u64>,
-    /// Start in the data sent.
+    /// Offset in the data sent.
     pub sent_at: u64,
-    /// Start in the data received.
+    /// Offset in the data received.
     pub received_at: u64,
     /// Number of elements.
     pub elements: u64,
 }
 
 impl Collective {
-    /// Creates a collective with as many elements as fit in `bytes`, in whole parts if it has
-    /// parts.
+    /// Creates a collective with as many elements as fit in `bytes`. If the data is divided into
+    /// parts, all parts are equal.
     pub fn of_bytes(kind: CollectiveKind, dtype: Dtype, bytes: u64, devices: u64) -> Self {
         let elements = bytes / dtype.bytes(1);
         let rest = if kind.is_in_parts() { elements % devices } else { 0 };
@@ -144,7 +144,8 @@ impl Collective {
         }
     }
 
-    /// Returns the bytes of the larger side, which count for bandwidths.
+    /// Returns the bytes sent or received, whichever is larger. Bandwidths are computed from this
+    /// size.
     pub fn bytes(&self) -> u64 {
         self.dtype.bytes(self.elements)
     }
@@ -164,8 +165,8 @@ impl Collective {
         if self.kind == CollectiveKind::ReduceScatter { self.part() } else { self.elements }
     }
 
-    /// Returns the offsets, in elements, of the data that device `rank` sends and receives in one
-    /// buffer of all elements; 0 unless in place.
+    /// Returns the offsets, in elements, at which device `rank` sends and receives within one
+    /// buffer of all elements. Both are 0 unless the collective is in place.
     pub fn places(&self, rank: u64) -> [u64; 2] {
         match (self.placement, self.kind) {
             (Placement::InPlace, CollectiveKind::AllGather) => [rank * self.part(), 0],
@@ -198,7 +199,7 @@ impl Collective {
         }
     }
 
-    /// Returns one part from each device, each sent from offset `sent_at`.
+    /// Returns one part from each device. Each device sends it from offset `sent_at`.
     fn part_of_each(&self, sent_at: u64) -> Vec<CollectivePart> {
         let elements = self.part();
         (0..self.devices)
@@ -216,8 +217,8 @@ impl Collective {
 mod tests {
     use super::*;
 
-    /// Factors of the published page (`doc/PERFORMANCE.md` of nccl-tests) as fractions of n; the
-    /// factor of send and receive is only in its `src/sendrecv.cu`.
+    /// Compares with the factors published in `doc/PERFORMANCE.md` of nccl-tests, as fractions of
+    /// n. The factor of send and receive is only in `src/sendrecv.cu`.
     #[test]
     fn the_bus_carries_what_nccl_tests_say_for_every_number_of_ranks() {
         for n in 1..=16_u32 {
@@ -233,7 +234,7 @@ mod tests {
                 assert!((kind.bus_factor(n) - published).abs() < 1e-12, "{kind} of {n}");
             }
         }
-        // Values that their programs print for eight ranks.
+        // Values that nccl-tests prints for eight ranks.
         let eight = CollectiveKind::ALL.iter().map(|kind| kind.bus_factor(8)).collect::<Vec<_>>();
         assert_eq!(eight, [1.75, 0.875, 0.875, 1.0, 0.875, 1.0]);
     }

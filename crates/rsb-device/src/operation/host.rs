@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{BufferSpec, Role, named};
 
-/// A copy of bytes from one place to another. Both buffers are on the device: the first is the data
-/// sent, the second contains the data received after the first launch. If the host is one end, the
-/// kernel has its own memory there.
+/// A copy of bytes between host and device, or within the device. Both buffers are on the device:
+/// the first is the data sent, the second contains the data received after the first launch. If the
+/// host is one end, the kernel allocates the memory there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// Source and destination.
@@ -60,8 +60,8 @@ impl Transfer {
         ]
     }
 
-    /// Returns the bytes moved: within the device each byte is read and written; over a link it
-    /// counts once, and both directions count.
+    /// Returns the bytes moved. Within the device, each byte counts twice, as read and written;
+    /// over a link it counts once per direction.
     pub(super) fn bytes_moved(&self) -> f64 {
         match self.direction {
             TransferDirection::DeviceToDevice | TransferDirection::Bidirectional => {

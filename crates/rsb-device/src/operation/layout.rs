@@ -5,7 +5,8 @@ use rsb_model::Reason;
 use super::Operation;
 use super::tensor::{Gemm, product};
 
-/// The matrices of one operand as stored in its buffer: row-major, with the same gaps in each.
+/// The matrices of one operand as stored in its buffer: row-major, with equal distances between
+/// rows and between matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatrixLayout {
     /// Rows of a matrix, as stored.
@@ -117,8 +118,8 @@ impl Gemm {
         Ok(())
     }
 
-    /// Rejects all gaps except those between matrices of B, for a provider (`who`) that supports no
-    /// others.
+    /// Rejects gaps, except between matrices of B, for a provider (`who`) that does not support
+    /// them.
     ///
     /// # Errors
     /// If there are gaps between rows, or between matrices of A or C.
@@ -130,7 +131,7 @@ impl Gemm {
         Err(Reason::new(
             "gemm with ld_a, ld_b, ld_c, stride_a or stride_c",
             format!("{who} support no gaps between rows, or between matrices of A and C"),
-            "omit them, or use --backend cpu, or on ROCm or CUDA --axis provider=rocblas or cublas",
+            "omit these options, or use --backend cpu, or on ROCm or CUDA --axis provider=rocblas or cublas",
         ))
     }
 }

@@ -41,12 +41,12 @@ impl QuantizedProduct {
         self.k.div_ceil(if self.group == 0 { 1 } else { self.group })
     }
 
-    /// Returns the bytes of a row of W; saturated for sizes that fit no device.
+    /// Returns the bytes of a row of W. Saturates if no device has that much memory.
     pub const fn row_bytes(&self) -> u64 {
         BufferSpec::new(Role::Input, self.weights, self.k).bytes()
     }
 
-    /// Returns the bytes of W and its scales; saturated for sizes that fit no device.
+    /// Returns the bytes of W and its scales. Saturates if no device has that much memory.
     pub fn weight_bytes(&self) -> u64 {
         let scales = BufferSpec::new(Role::Input, Self::SCALE, self.groups()).bytes();
         product(&[self.n, self.row_bytes().saturating_add(scales)])
@@ -90,13 +90,12 @@ impl QuantizedProduct {
         ]
     }
 
-    /// Returns the operations of the product, without those that convert the weights.
+    /// Returns the number of operations of the product, excluding the conversion of the weights.
     pub(super) fn flops(&self) -> f64 {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64
     }
 
-    /// Returns the integer value of weight `at`, counted from the start of a row whose bytes `byte`
-    /// returns.
+    /// Returns the integer value of weight `at` of a row. `byte` returns the bytes of the row.
     pub fn weight(&self, byte: impl Fn(u64) -> u8, at: u64) -> f64 {
         let whole = if self.weights == Dtype::I4 {
             let byte = byte(at / 2);

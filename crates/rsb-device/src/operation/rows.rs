@@ -1,4 +1,5 @@
-//! Operations that move rows: into the order of attention and its cache, and out of a table.
+//! Operations that move rows: into the order of attention and its cache, or from a table selected
+//! by indices.
 
 use rsb_model::Dtype;
 use rsb_model::random::mix64;
@@ -15,7 +16,7 @@ use super::{BufferSpec, Role};
 pub struct Rearrange {
     /// Type of an element.
     pub dtype: Dtype,
-    /// Outermost dimension of both.
+    /// Outermost dimension of `x` and `y`.
     pub batch: u64,
     /// Second dimension of `x`, third of `y`.
     pub rows: u64,
@@ -25,7 +26,7 @@ pub struct Rearrange {
     pub width: u64,
     /// Rows that `y` has space for.
     pub capacity: u64,
-    /// First of these rows that is written.
+    /// First of these rows that an operation writes.
     pub position: u64,
     /// Whether rows are rotated by a second input of `rows` by `width`: cosines and sines of their
     /// positions.
@@ -44,7 +45,7 @@ impl Rearrange {
             && (!self.rotary || self.width.is_multiple_of(2))
     }
 
-    /// Returns the index of `y` among the buffers, the last.
+    /// Returns the index of `y`, which is the last buffer.
     pub fn y_index(&self) -> usize {
         1 + usize::from(self.rotary)
     }

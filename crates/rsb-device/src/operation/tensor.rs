@@ -267,17 +267,19 @@ pub struct Gemm {
     pub k: u64,
     /// Products in one launch.
     pub batch: u64,
-    /// Elements from one row of A to the next as stored, if there are gaps: at least the row.
+    /// Elements from one row of A, as stored, to the next; `None` if there are no gaps. At least
+    /// the length of a row.
     pub ld_a: Option<u64>,
-    /// The same for B.
+    /// As `ld_a`, for B.
     pub ld_b: Option<u64>,
-    /// The same for C.
+    /// As `ld_a`, for C.
     pub ld_c: Option<u64>,
-    /// Elements from one matrix of A to the next, if there are gaps: at least the matrix.
+    /// Elements from one matrix of A to the next; `None` if there are no gaps. At least the size of
+    /// a matrix.
     pub stride_a: Option<u64>,
-    /// The same for B.
+    /// As `stride_a`, for B.
     pub stride_b: Option<u64>,
-    /// The same for C.
+    /// As `stride_a`, for C.
     pub stride_c: Option<u64>,
     /// Whether A is stored as k×m.
     pub transpose_a: bool,
@@ -287,7 +289,7 @@ pub struct Gemm {
     pub alpha: f64,
     /// Scale factor of C. If zero, C is not read.
     pub beta: f64,
-    /// Width of an element of C.
+    /// Width of an element of C: wide, or that of the inputs.
     pub stored: OutputWidth,
     /// Operation on each element before it is stored.
     pub epilogue: Epilogue,
@@ -332,9 +334,9 @@ rsb_model::named_enum! {
     /// How a library accumulates fp8 products.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Accumulation {
-        /// In f32: partial sums of the matrix unit are promoted at intervals.
+        /// In f32: partial sums of the matrix unit are added to f32 sums at intervals.
         Full = "full",
-        /// Only in the matrix unit.
+        /// Only in the matrix unit, at its lower precision.
         Fast = "fast",
     }
 }
@@ -385,8 +387,8 @@ impl Gemm {
 
     /// Returns the largest error of accumulation in the matrix unit, relative to the largest value
     /// of the result. Hopper adds 32 products of fp8 at a time to a sum of about 14 bits and
-    /// truncates it ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2, which measured
-    /// 2 % at k = 4096).
+    /// truncates the sum ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2; the error
+    /// measured there is 2 % at k = 4096).
     pub fn accumulation_error(&self) -> f64 {
         match self.accumulation {
             Accumulation::Full => 0.0,
@@ -474,8 +476,8 @@ impl Gemm {
 }
 
 /// Multiply-adds of random operands in registers, in enough independent chains to keep every unit
-/// busy. The single output element is 1 if every chain ended with the expected value; on a CPU, the
-/// largest relative error is added to it.
+/// busy. The single output element is 1 if every chain ended with the expected value. On a CPU, it
+/// is 1 plus the largest relative error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakArithmetic {
     /// Type of an element.
@@ -488,7 +490,7 @@ impl PeakArithmetic {
     /// Granularity of `operations`, valid for any vector width.
     pub const UNIT: u64 = 2 * 12 * 16 * 64;
 
-    /// Returns the type of the output element: f32 for types in which no results are computed.
+    /// Returns the type of the output element: f32 if the data type cannot store results.
     pub const fn result_dtype(&self) -> Dtype {
         match self.dtype {
             Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {

@@ -23,7 +23,8 @@ fn streams_count_bytes_as_mccalpin_does() {
     }
 }
 
-/// Matches the error measured on Hopper, and is limited so that not everything passes.
+/// The tolerance matches the error measured on Hopper, with a limit that still rejects wrong
+/// results.
 #[test]
 fn sums_of_the_matrix_unit_may_be_off_by_its_truncations() {
     let error = |accumulation, k| {
@@ -118,11 +119,11 @@ fn attention_counts_where_its_queries_look() {
         capacity: 9,
         causal: true,
     };
-    // Queries at the last three of five positions see 3, 4 and 5 of them.
+    // The three queries have the last three of five positions and see 3, 4 and 5 positions.
     assert_eq!(Operation::Attention(op).flops().to_bits(), f64::to_bits(4.0 * 8.0 * 12.0 * 8.0));
     let all = Operation::Attention(Attention { causal: false, ..op });
     assert_eq!(all.flops().to_bits(), f64::to_bits(4.0 * 8.0 * 15.0 * 8.0));
-    // 24 rows in and out, and 5 keys and values for each of 4 heads.
+    // 24 rows are read and 24 written, and 5 keys and 5 values for each of 4 heads are read.
     assert_eq!(all.bytes_moved().to_bits(), f64::to_bits(2.0 * 8.0 * (2.0 * 24.0 + 2.0 * 20.0)));
     assert_eq!(all.buffers()[2].elements, 2 * 2 * 9 * 8);
     assert_eq!(
@@ -147,8 +148,8 @@ fn weights_of_few_bits_count_as_narrow_as_they_are() {
     for (weights, bytes) in [(Dtype::I8, 96.0), (Dtype::I4, 48.0)] {
         let product = Operation::Quantized(of(weights));
         assert_eq!(product.flops().to_bits(), f64::to_bits(2.0 * 2.0 * 5.0 * 96.0));
-        // Two rows in, two out, and two scales for each of five rows of weights, the second of a
-        // shorter group.
+        // Two rows are read and two written, with two scales for each of five rows of weights; the
+        // second group of each row is shorter.
         let moved = 2.0 * (192.0 + 10.0) + 5.0 * (bytes + 4.0);
         assert_eq!(product.bytes_moved().to_bits(), f64::to_bits(moved), "{weights}");
     }

@@ -23,8 +23,9 @@ rsb_model::named_enum! {
     /// Access pattern of a [`MemoryStream`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum StreamPattern {
-        /// Exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. Needs
-        /// no arithmetic unit, is independent of the order and can be verified exactly.
+        /// Exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. The
+        /// result needs no arithmetic unit, does not depend on the order, and can be verified
+        /// exactly.
         Read = "read",
         /// a ← s: one write.
         Write = "write",
@@ -99,7 +100,7 @@ impl PointerChase {
 pub struct Allocate {
     /// Bytes per allocation.
     pub bytes: u64,
-    /// Whether the memory is written in between.
+    /// Whether the memory is written between allocation and free.
     pub touch: Touch,
 }
 
@@ -114,8 +115,8 @@ pub enum Touch {
 }
 
 /// Blocks of random size (log-uniform) replaced at random, like the heap of a long-running program.
-/// The output is two `f64` at the end of the churn: bytes held from the system for the blocks, and
-/// bytes in live blocks.
+/// The output is two `f64` at the end of the churn: bytes that the process holds for the blocks,
+/// and bytes in live blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Churn {
     /// Smallest block.
@@ -124,7 +125,7 @@ pub struct Churn {
     pub max_bytes: u64,
     /// Approximate number of live bytes at any time.
     pub live_bytes: u64,
-    /// Blocks replaced after the first filling.
+    /// Number of replacements after all slots are filled.
     pub replacements: u64,
     /// Seed of sizes and order.
     pub seed: u64,
@@ -152,7 +153,7 @@ impl Churn {
         if high > low { (high - low) / (high / low).ln() } else { low }
     }
 
-    /// Returns every step, starting with the first filling.
+    /// Returns every step, starting with those that fill the slots.
     pub fn steps(&self) -> impl Iterator<Item = ChurnStep> {
         let slots = self.slots();
         let mut random = rsb_model::random::Generator::new(self.seed);

@@ -18,7 +18,7 @@ use crate::operation::{
 pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
     let specs = operation.buffers();
     let Some(result) = compute(operation, buffers) else { return };
-    // Every operation writes its last buffer.
+    // The last buffer is the output of every operation.
     let index = buffers.len().saturating_sub(1);
     if let (Some(spec), Some(buffer)) = (specs.last(), buffers.last_mut()) {
         let bytes = match result {
@@ -32,8 +32,7 @@ pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
     }
 }
 
-/// Writes the rows in `bytes` to `buffer`, whose gaps between rows and matrices keep their
-/// contents.
+/// Writes the rows in `bytes` to `buffer`. Gaps between rows and matrices are not written.
 fn write_rows(layout: MatrixLayout, dtype: Dtype, bytes: &[u8], buffer: &mut [u8]) {
     let width = dtype.bytes(layout.columns) as usize;
     for (index, row) in (0..).zip(bytes.chunks_exact(width.max(1))) {

@@ -1,5 +1,4 @@
 //! Single elements and rows in f64. Operands are functions of the position in their buffer.
-//! buffer.
 
 use crate::operation::{
     Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON, NormalizeOp, Rearrange,

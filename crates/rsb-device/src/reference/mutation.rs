@@ -1,8 +1,8 @@
 //! Deliberately wrong results, which verification must reject.
 //!
-//! Each mutation is a defect seen in kernels: a part of a sum left out, a stale buffer, a forgotten
-//! bias. It is produced on the device by its own kernel with changed inputs, or by changing the
-//! kernel's output, and then verified like any result.
+//! Each mutation is a known kind of kernel defect: a part of a sum left out, a stale buffer, a
+//! forgotten bias. The wrong result is produced by the device's own kernel with changed inputs, or
+//! by changing the kernel's output, and then verified like any other.
 
 use rsb_model::Dtype;
 
@@ -24,19 +24,20 @@ rsb_model::named_enum! {
         NotLaunched = "not-launched",
         /// The output is all zeros.
         Zeros = "zeros",
-        /// The output belongs to other inputs.
+        /// The output was computed from different inputs.
         Stale = "stale",
         /// A twentieth of the terms of each sum is missing, at least one.
         MissingTerms = "missing-terms",
         /// One row is 5 % too large.
         WrongRow = "wrong-row",
-        /// One element is off by a quarter of the largest, in an output of at most 4,096 elements.
+        /// In an output of at most 4,096 elements, one element is off by a quarter of the largest
+        /// value.
         WrongElement = "wrong-element",
-        /// A tile of 16 by 16 elements is zero, in an output of more than 4,096 elements.
+        /// In an output of more than 4,096 elements, a tile of 16 by 16 elements is zero.
         WrongTile = "wrong-tile",
-        /// One of eight adjacent elements repeats the one before it.
+        /// In each group of eight elements, one repeats the previous element.
         RepeatedLane = "repeated-lane",
-        /// Two inputs of one size are swapped.
+        /// Two inputs of equal size are swapped.
         SwappedOperands = "swapped-operands",
         /// The bias is not added.
         ForgottenBias = "forgotten-bias",
@@ -130,7 +131,7 @@ fn survivors_of(
     Ok(MutationReport { accuracy_error, accuracy_limit, tried, survived })
 }
 
-/// Change of inputs on the device after they were filled.
+/// Function that changes inputs on the device after they were filled.
 type Change<'c> = &'c mut dyn FnMut(&MutationRunner<'_>) -> Result<(), DeviceError>;
 
 struct MutationRunner<'b> {
@@ -173,7 +174,8 @@ impl MutationRunner<'_> {
         Ok(decode(dtype, &self.read(index)?))
     }
 
-    /// Replaces each element of input `index` with the result of `to`.
+    /// Replaces each element of input `index` with the result of `to`, which receives its position
+    /// and value.
     fn change(
         &self,
         index: usize,
@@ -187,7 +189,7 @@ impl MutationRunner<'_> {
         self.device.write(buffer, 0, &encode(spec.dtype, &changed))
     }
 
-    /// Runs `operation`, which has the same buffers, instead of the runner's operation.
+    /// Runs `operation` instead of the runner's operation; both have the same buffers.
     fn instead(&mut self, operation: &Operation) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let mut kernel = self.device.prepare(operation, self.options, self.buffers)?;
@@ -197,7 +199,8 @@ impl MutationRunner<'_> {
         self.read(self.buffers.len() - 1)
     }
 
-    /// Returns the output with `mutation`, or `None` if it does not apply to the operation.
+    /// Returns the output with `mutation` applied, or `None` if the mutation does not apply to the
+    /// operation.
     fn apply_mutation(
         &mut self,
         mutation: Mutation,
@@ -228,7 +231,7 @@ impl MutationRunner<'_> {
             Mutation::WrongRow => {
                 let width = row_width(self.operation, output.elements) as usize;
                 let row = output.elements as usize / width.max(1) / 2;
-                // A twentieth is less than one step of these types.
+                // In types of less than 16 bits, a change of 5 % is less than one step.
                 let factor = if output.dtype.bits() < 16 { 1.25 } else { 1.05 };
                 edited(&mut |numbers| {
                     numbers.iter_mut().skip(row * width).take(width).for_each(|x| *x *= factor);
@@ -356,7 +359,7 @@ fn row_width(operation: &Operation, elements: u64) -> u64 {
     width.clamp(1, elements.max(1))
 }
 
-/// Terms of the sums of an operation, as elements of one of its inputs.
+/// The terms that an operation sums, as elements of one of its inputs.
 struct Terms {
     input: usize,
     count: u64,
@@ -369,7 +372,7 @@ fn terms(operation: &Operation) -> Option<Terms> {
         Operation::Gemm(op) => (0, op.k),
         Operation::Quantized(op) => (0, op.k),
         Operation::Convolution(op) => (1, op.terms()),
-        // Terms of the second product: the values.
+        // The terms of attention's second product are the values.
         Operation::Attention(op) => (2, op.positions),
         Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
             (0, elements)
@@ -386,7 +389,7 @@ fn terms(operation: &Operation) -> Option<Terms> {
     Some(Terms { input, count, term })
 }
 
-/// Returns two inputs of one type and size with different roles.
+/// Returns two inputs with the same type and size but different roles.
 fn swappable(operation: &Operation, specs: &[BufferSpec]) -> Option<[usize; 2]> {
     let pair = match operation {
         Operation::Gemm(_) => [0, 1],
@@ -407,8 +410,8 @@ fn bias(operation: &Operation) -> Option<usize> {
     }
 }
 
-/// Returns operations of every kind in every type with a reference, small enough to be verified in
-/// milliseconds: outputs that are compared completely, and larger ones that are sampled.
+/// Returns small operations of every kind, in every type with a reference, that can be verified in
+/// milliseconds. Some outputs are compared completely; larger ones are sampled.
 pub fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
@@ -512,7 +515,7 @@ pub fn operations() -> Vec<Operation> {
         [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8]
     {
         let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
-        // Some libraries support fp8 only in this form.
+        // Some libraries support fp8 only with a transposed B.
         let transpose_b = dtype == Dtype::Fp8;
         for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
             all.push(Operation::Gemm(Gemm {
@@ -582,7 +585,7 @@ pub struct OperationReport {
 }
 
 /// Runs all of [`operations`] on `device` with each of `providers` (`None` for the device's
-/// choice). Verifies them with each of `seeds`, and with all mutations for the first `mutated`
+/// choice). Verifies the results for each of `seeds`, and all mutations for the first `mutated`
 /// seeds. Operations that the device does not support are skipped.
 ///
 /// # Errors
@@ -596,7 +599,7 @@ pub fn check_device(
     let mut reports = Vec::new();
     for operation in operations() {
         for provider in providers {
-            // Providers differ only in products.
+            // Only matrix products have several providers.
             if provider.is_some() && !matches!(operation, Operation::Gemm(_)) {
                 continue;
             }
@@ -663,7 +666,8 @@ pub fn list_survivors(reports: &[OperationReport]) -> Vec<String> {
 }
 
 /// Formats `reports` as a Markdown table: the largest error as a share of its limit, and the
-/// mutations tried and accepted. Operations of one name, type and provider share a row.
+/// numbers of mutations tried and accepted. Operations with the same name, type and provider share
+/// a row.
 pub fn table(reports: &[OperationReport]) -> String {
     use std::collections::BTreeMap;
     use std::fmt::Write;

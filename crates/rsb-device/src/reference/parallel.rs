@@ -1,12 +1,12 @@
-//! Parallel computation of expensive reference elements, on every CPU that this process may use.
-//! Nothing is timed meanwhile. (Filling and comparing whole arrays by several threads was slower:
-//! chunks of a single thread stay in its second-level cache, and buffers for many chunks at once
-//! are memory that must first be cleared.)
+//! Parallel computation of expensive reference elements, on every CPU that this process may use,
+//! while nothing is timed. Whole arrays are filled and compared by one thread: with several threads
+//! this was slower, since the chunks of a single thread stay in its second-level cache, and buffers
+//! for many chunks must first be cleared.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Largest number of threads: more would only wait for memory.
+/// Largest number of threads. More threads would be limited by memory.
 const MOST_THREADS: usize = 16;
 
 /// Returns the number of threads to use.

@@ -1,9 +1,9 @@
 //! Reference values shared by the processes of a run: they are computed once, and every process
 //! compares its own result with them.
 //!
-//! A file contains numbers in f64 and a checksum over the numbers and their key. A missing or
-//! damaged file, or one of another length, is computed again; a file that cannot be written only
-//! costs time.
+//! A file contains numbers in f64 and a checksum over the numbers and their key. The numbers are
+//! computed again if the file is missing, damaged or of another length. If the file cannot be
+//! written, every process computes the numbers itself.
 
 use std::path::{Path, PathBuf};
 

@@ -141,7 +141,8 @@ fn attention_by_hand() {
         capacity: 3,
         causal: true,
     };
-    // Shares of 1/4 and 3/4 if a query sees both positions; the unused capacity has no effect.
+    // A query that sees both positions weights them by 1/4 and 3/4. The unused capacity has no
+    // effect.
     let (q, k, v) = ([5.0, 3.0_f64.ln(), 0.0, 0.0], [0.0, 1.0, 9.0], [4.0, 8.0, 1e9]);
     near(&done(&Operation::Attention(op), &[&q, &k, &v]), &[4.0, 7.0, 4.0, 6.0]);
     let all = Attention { causal: false, ..op };
@@ -196,7 +197,8 @@ fn with_gaps(gemm: Gemm) -> Gemm {
     }
 }
 
-/// Large enough to be sampled. The kernels use the layout of another operation.
+/// The output is large enough to be sampled. The kernels wrongly use the layout of another
+/// operation.
 #[test]
 fn a_kernel_that_reads_or_writes_gaps_is_found() {
     let device = ScriptedDevice::new(Script::default());
@@ -303,7 +305,7 @@ fn some_operations() -> Vec<Operation> {
                 .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
         );
     }
-    // The last byte is changed, so both of its halves must be elements.
+    // The fault changes the last byte, so both of its halves must be elements.
     for (dtype, elements) in [(Dtype::I8, 999), (Dtype::I4, 1000)] {
         all.extend(
             [ElementwiseOp::Add, ElementwiseOp::Relu]
@@ -414,7 +416,8 @@ fn one_wrong_element_of_a_large_product_is_found() {
     }
 }
 
-/// The same with low-bit weights, which consist of bytes and scales.
+/// A large product with low-bit weights and one wrong element in the middle. The weights consist of
+/// bytes and scales.
 #[test]
 fn one_wrong_element_of_a_large_product_with_few_bits_is_found() {
     for weights in [Dtype::I8, Dtype::I4] {

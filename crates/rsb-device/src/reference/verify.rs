@@ -1,10 +1,9 @@
-//! Inputs for a device, and verification of its results. A result that is not verified is never
-//! timed.
+//! Inputs for a device, and verification of its results. Only verified results are timed.
 //!
 //! Inputs are regenerated from their seed instead of being stored. Cheap results are checked
 //! element by element. For expensive ones (matrix products, convolutions, transcendental functions
-//! on large buffers) every element must be finite and a fixed sample must agree, corners included,
-//! and a matrix product must pass Freivalds' check as a whole.
+//! on large buffers), every element must be finite and a fixed sample that includes the corners
+//! must agree; a matrix product must also pass Freivalds' check as a whole.
 
 mod bounds;
 mod meter;
@@ -38,7 +37,7 @@ const CHUNK: usize = 1 << 15;
 /// Outputs of at most this many elements are compared completely.
 const WHOLE: u64 = 4096;
 
-/// Sampling interval for larger outputs of expensive functions: one of this many elements is
+/// Sampling interval for larger outputs of expensive functions: one element per interval is
 /// compared.
 const SAMPLED: usize = 16;
 
@@ -180,7 +179,8 @@ fn fill_chase(
         let used = bytes.get(..nodes.len() * line).unwrap_or_default();
         device.write(memory, (part * lines_at_once * line) as u64, used)?;
     }
-    // The position starts at 0: a cycle with as many nodes as accesses ends at its start.
+    // The walk starts at position 0, and also ends there if the cycle has as many nodes as
+    // accesses.
     device.write(position, 0, &0_u64.to_le_bytes())
 }
 
@@ -242,7 +242,7 @@ pub fn verify(
     check.judge(&error)
 }
 
-/// Inputs, regenerated from their seed.
+/// Inputs of an operation, regenerated from their seed.
 struct Inputs {
     specs: Vec<BufferSpec>,
     distribution: Distribution,
@@ -293,7 +293,7 @@ impl Check<'_> {
         if error.not_finite {
             return Err(self.wrong("it contains NaN or infinity"));
         }
-        // Written so that NaN is rejected too. This includes the limit of `tolerance`, since no
+        // The comparison also rejects NaN. The limit of `tolerance` need not be checked, since no
         // element exceeds the largest.
         if unexplained <= sums {
             return Ok(relative);
@@ -540,7 +540,8 @@ impl Check<'_> {
         )))
     }
 
-    /// Walks the cycle in device memory: regenerating it would take longer than everything else.
+    /// Follows the cycle in device memory, since regenerating the cycle would take longer than
+    /// everything else.
     fn chase(&self, op: &PointerChase) -> Result<(), DeviceError> {
         let (memory, mut expected) = (self.buffer(0)?, 0);
         for _ in 0..op.accesses {
@@ -552,8 +553,10 @@ impl Check<'_> {
         if found == expected {
             return Ok(());
         }
-        Err(self
-            .wrong(&format!("after {} accesses it is at {found}, not at {expected}", op.accesses)))
+        Err(self.wrong(&format!(
+            "after {} accesses the walk is at {found}, not at {expected}",
+            op.accesses
+        )))
     }
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
@@ -603,8 +606,8 @@ impl Check<'_> {
     }
 
     /// Compares the live bytes, which are known exactly. The held bytes are only checked to be
-    /// finite and not negative: they may be lower than the live bytes because of the system's
-    /// accounting granularity and of memory held before.
+    /// finite and not negative: since the system counts whole pages and memory held before is
+    /// excluded, they may be lower than the live bytes.
     fn churn(&self, live: f64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let mut found = Vec::new();
         self.read_numbers(0, 0, 2, &mut found)?;
@@ -620,7 +623,7 @@ impl Check<'_> {
 fn wrong_buffers() -> DeviceError {
     DeviceError::Failed(Reason::new(
         "buffers of an operation",
-        "they do not match the operation",
+        "the buffers do not match the operation",
         "report this as a bug with the case id",
     ))
 }

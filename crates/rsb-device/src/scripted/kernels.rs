@@ -11,9 +11,9 @@ pub(super) struct ScriptedKernel<'d> {
     pub(super) device: &'d ScriptedDevice,
     pub(super) operation: Operation,
     pub(super) memories: Vec<Rc<Memory>>,
-    /// Number of copies to the device when the result was computed. Until there are more, inputs
-    /// are the same (C of a product may change, but is not read again), so the result is computed
-    /// only once and tests stay fast.
+    /// Number of copies to the device when the result was computed. As long as it is unchanged, so
+    /// are the inputs (C of a product may change, but is not read again), and the result need not
+    /// be computed again, which keeps tests fast.
     pub(super) computed: Option<u64>,
 }
 
@@ -34,7 +34,8 @@ impl ScriptedKernel<'_> {
             .device
             .has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first))
         {
-            // The second highest bit of the last element: far beyond any rounding, and never NaN.
+            // Flips the second highest bit of the last element: the change is far larger than
+            // rounding errors, and the result is never NaN.
             if let Some(last) = bytes.last_mut() {
                 *last ^= 0x40;
             }

@@ -1,6 +1,6 @@
 //! First-day tasks in a child process, because a compiler or a driver may crash or hang: compiling
-//! one module, or trying mutants on one device. The child is this program with [`ARGUMENT`]. It
-//! writes its answer to a file, because vendors' libraries print to both streams.
+//! one module, or testing verification with mutants on one device. The child is this program with
+//! [`ARGUMENT`]. It writes its answer to a file, because vendors' libraries print to both streams.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn ask<T: DeserializeOwned>(
 }
 
 fn failure_of(task: &str, why: String) -> Reason {
-    Reason::new(task, why, "run the vendor's own tool; reinstall the driver if it fails")
+    Reason::new(task, why, "run the vendor's own tool; if it fails too, reinstall the driver")
 }
 
 /// Compiles the module `source` for `arch` into the file `code`, in a child of `program`.
@@ -130,7 +130,8 @@ fn wrong_device(device: &str, error: &rsb_model::ids::ParseIdError) -> Reason {
     )
 }
 
-/// Tries mutants of one operation of each kind and type on `device`, in a child of `program`.
+/// Tests verification on `device` with mutants of one operation of each kind and type, in a child
+/// of `program`.
 ///
 /// # Errors
 /// If the device cannot be opened, or the driver crashes or hangs.
@@ -139,7 +140,7 @@ pub(super) fn mutants(
     device: DeviceRef,
     limit: Duration,
 ) -> Result<Vec<OperationMutants>, Reason> {
-    // The child stops before its limit, so that its results count.
+    // The child stops before its time limit, so that its results can be used.
     let seconds = (limit * 3 / 4).as_secs().to_string();
     ask(program, MUTATE, &[&device.to_string(), &seconds], limit)
 }
@@ -154,11 +155,12 @@ fn mutate(
     Ok(mutants_of(&*device, survivors, || Instant::now() < until))
 }
 
-/// Function that tries the mutants of one operation, and returns the number tried and those that
-/// verification accepted.
+/// Function that tests verification with the mutants of one operation. Returns the number of
+/// mutants tested and the accepted ones.
 pub(super) type Survivors = fn(&dyn Device, &Operation) -> Result<OperationMutants, DeviceError>;
 
-/// Tries mutants of each of [`operations`] on `device`, while `has_time` returns `true`.
+/// Tests verification with mutants of each of [`operations`] on `device`, while `has_time` returns
+/// `true`.
 pub(super) fn mutants_of(
     device: &dyn Device,
     survivors: Survivors,
@@ -224,7 +226,7 @@ fn operations(device: &dyn Device) -> Vec<Operation> {
     smallest.into_values().collect()
 }
 
-/// Tries the mutants of `operation` on `device`, with one seed.
+/// Tests verification with the mutants of `operation` on `device`, with one seed.
 fn survivors(device: &dyn Device, operation: &Operation) -> Result<OperationMutants, DeviceError> {
     const SEED: u64 = 1;
     let report = mutation::survivors(device, operation, &Options::default(), SEED)?;

@@ -23,7 +23,7 @@ pub struct CheckEvidence {
     pub modules: Vec<CompiledModule>,
     /// How the pointer chase reads memory.
     pub chases: Vec<PointerChaseLoads>,
-    /// Mutants on which verification was tested.
+    /// Mutants with which verification was tested.
     pub mutants: Vec<DeviceMutants>,
     /// Results of other programs for the same work.
     pub rivals: Vec<VendorToolResult>,
@@ -55,7 +55,8 @@ pub struct ListedGpu {
     pub pci_address: Option<String>,
 }
 
-/// GPUs listed by a vendor's tool, and devices found by this program through the same runtime.
+/// GPUs listed by a vendor's tool, and the devices that this program finds through the same
+/// vendor's runtime.
 #[derive(Debug, Clone)]
 pub struct Inventory {
     /// Name of the tool.
@@ -66,7 +67,7 @@ pub struct Inventory {
     pub listed: Result<Vec<ListedGpu>, Reason>,
     /// Devices of the backend that this program found.
     pub here: Vec<DeviceInfo>,
-    /// Environment variables that are set and hide GPUs.
+    /// Environment variables that are set and hide GPUs from this program.
     pub hidden_by: Vec<&'static str>,
 }
 
@@ -101,7 +102,7 @@ pub struct PointerChaseLoads {
     pub loads: LoadPath,
 }
 
-/// Mutants of one operation: how many were tried, and which ones verification accepted.
+/// Mutants of one operation: the number tried, and those that verification accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationMutants {
     /// The operation and its data type.
@@ -149,7 +150,7 @@ pub struct OwnCase {
     pub benchmark: &'static str,
     /// Parameters that the case must have.
     pub params: &'static [(&'static str, &'static str)],
-    /// Field with the rate.
+    /// Field of the case that contains the rate.
     pub field: &'static str,
     /// Unit of the field.
     pub unit: Unit,

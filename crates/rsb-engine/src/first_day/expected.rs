@@ -6,7 +6,7 @@ use rsb_device::DeviceInfo;
 use rsb_model::Unit;
 use rsb_model::record::ExpectedRange;
 
-/// Source of a range that is not backed by a measurement.
+/// Source of a range without a measurement to support it.
 pub const AUTHOR: &str = "author's estimate, unmeasured";
 
 /// A card with known ranges.

@@ -69,7 +69,7 @@ fn on(value: CheckValue, device: DeviceRef) -> CheckValue {
     CheckValue { device: Some(device.to_string()), ..value }
 }
 
-/// Creates a value. Its status is `Ok` inside its range or without one, and `Look` outside.
+/// Creates a value. The status is `Ok` if it is inside its range or has none, otherwise `Look`.
 fn number(
     what: impl Into<String>,
     measured: f64,
@@ -114,8 +114,7 @@ fn short(result: &BenchmarkResult) -> String {
     words.join(" ")
 }
 
-/// Returns a value for each case that failed, and for each that was skipped for a reason other than
-/// time.
+/// Returns a value for each failed case, and for each case skipped for a reason other than time.
 fn without_values(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut found = Vec::new();
     for result in &evidence.results {
@@ -148,7 +147,7 @@ fn unreached_cases(evidence: &CheckEvidence) -> Option<CheckValue> {
     Some(with_note(ok_value("cases not run", count.to_string()), CheckStatus::Look, note))
 }
 
-/// A quantity that a check reads from each of its cases.
+/// A quantity that a check reads from each case.
 struct Reading {
     /// Name of the quantity in the tables of expected ranges.
     quantity: String,
@@ -158,7 +157,7 @@ struct Reading {
     unit: Unit,
 }
 
-/// Converts every case to a value: `read` selects the quantity, and the table gives its range.
+/// Converts every case to a value: `read` selects the quantity, and the table provides its range.
 fn values(
     evidence: &CheckEvidence,
     read: impl Fn(&BenchmarkResult) -> Option<Reading>,
@@ -471,7 +470,7 @@ fn own_rate(evidence: &CheckEvidence, device: DeviceRef, own: &OwnCase) -> Optio
         .reduce(f64::max)
 }
 
-/// Maximum excess of a case's time over that of its kernel, in microseconds.
+/// Maximum difference between the time of a case and that of its kernel, in microseconds.
 const EVENT_OVERHEAD_US: f64 = 1.0;
 
 pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -509,7 +508,7 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
-/// Returns the copy on `device` with a hot or cold cache, if it has a value.
+/// Returns the value of the copy on `device` with a hot or cold cache, if there is one.
 fn cache_result<'e>(
     evidence: &'e CheckEvidence,
     device: DeviceRef,
@@ -537,7 +536,7 @@ pub(super) fn latency(evidence: &CheckEvidence) -> Vec<CheckValue> {
         if steps.len() < 2 {
             continue;
         }
-        // A decrease below 5 % is noise; a larger working set cannot have a lower latency.
+        // A larger working set cannot have a lower latency, so a decrease below 5 % is noise.
         let falls = steps
             .windows(2)
             .filter(|pair| matches!(pair, [near, far] if far.1 < 0.95 * near.1))
@@ -590,8 +589,8 @@ pub(super) fn products(evidence: &CheckEvidence) -> Vec<CheckValue> {
     all
 }
 
-/// Expected share of a PCI Express link's rate for one large transfer of pinned memory: minimum and
-/// maximum.
+/// Minimum and maximum of the expected rate of one large transfer of pinned memory, as shares of
+/// the PCI Express link's rate.
 const LINK_SHARE: [f64; 2] = [0.76, 0.91];
 
 pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -692,7 +691,7 @@ pub(super) fn collectives(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
-/// Maximum change of a case after ten minutes, in percent: on a card, and elsewhere.
+/// Maximum change of a case after ten minutes, in percent: on a card, and on other devices.
 const AGAIN_PERCENT: [f64; 2] = [2.0, 10.0];
 
 pub(super) fn again(evidence: &CheckEvidence) -> Vec<CheckValue> {

@@ -15,9 +15,9 @@ pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];
 /// Shape (m × n × k) of a product large enough to keep a GPU busy.
 const LARGE_PRODUCT: &str = "8192x8192x8192";
 
-/// Returns the devices to check: those that `selection` names, or else the first card of each
-/// backend. Without any card, returns the first device of each backend, so that drivers for the CPU
-/// are checked, too.
+/// Returns the devices to check: those that `selection` names, or the first card of each backend.
+/// If there is no card, returns the first device of each backend, so that CPU drivers are checked
+/// as well.
 ///
 /// # Errors
 /// If `selection` names a device that is not available.
@@ -91,7 +91,7 @@ pub(super) fn settings(number: u8, has_card: bool) -> Settings {
     Settings { replicates: Count::exactly(replicates), ..settings }
 }
 
-/// Returns the profile of check `number`. Matrix peaks of a card are sustained for seconds; all
+/// Returns the profile of check `number`. The matrix peaks of a card are measured for seconds; all
 /// other cases are short.
 const fn profile(number: u8, has_card: bool) -> Profile {
     if number == 11 && has_card { Profile::Standard } else { Profile::Quick }
@@ -183,8 +183,8 @@ fn bandwidth(card: bool) -> CustomEntry {
     entry
 }
 
-/// Returns a pointer chase in each cache and in memory beyond the caches. The sizes are those with
-/// ranges in the table of this card, or else derived from its caches.
+/// Returns a pointer chase for each cache, and one for memory beyond the caches. The sizes are
+/// those in the table of this card; for other cards, they are derived from the caches.
 fn latency(device: &DeviceInfo) -> CustomEntry {
     const SMALLEST: u64 = 16 << 10;
     let known = expected::card(device).map(|card| card.ranges).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Other programs that measure or list the same: finding them, running them, and parsing their
-//! output.
+//! Other programs that measure or list the same things: finding them, running them, and parsing
+//! their output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

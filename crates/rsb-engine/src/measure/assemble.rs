@@ -20,9 +20,9 @@ use super::telemetry;
 pub struct CaseProgress {
     /// Completed replicates.
     pub replicates: Vec<Replicate>,
-    /// How the case was given up, and why.
+    /// Outcome of a case that could not be completed, and the reason.
     pub ended: Option<(Outcome, Reason)>,
-    /// Disturbances during the measurement, a sentence each.
+    /// Disturbances during the measurement; one sentence for each.
     pub noise: Vec<String>,
 }
 
@@ -118,7 +118,8 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     metadata
 }
 
-/// Returns one kind of cost, summed over `replicates`, in milliseconds rounded to hundredths.
+/// Returns the cost that `of` selects, summed over `replicates`, in milliseconds rounded to
+/// hundredths.
 fn total_ms(replicates: &[Replicate], of: fn(&ReplicateCost) -> Duration) -> f64 {
     let total: f64 =
         replicates.iter().map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3).sum();

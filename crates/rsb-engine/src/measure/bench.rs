@@ -48,7 +48,7 @@ pub fn run(
     Ok(())
 }
 
-/// Returns whether Criterion is to measure, rather than list, test or profile.
+/// Returns whether Criterion measures in this run, instead of listing, testing or profiling.
 fn is_measuring() -> bool {
     let others = ["--list", "--test", "--profile-time", "--load-baseline"];
     let mut is_bench = false;

@@ -47,8 +47,8 @@ pub enum WorkerError {
     Interrupted,
 }
 
-/// Returns the command that starts the worker of `case`. Framework cases use a separate program,
-/// next to that of `command`.
+/// Returns the command that starts the worker of `case`. Framework cases use a separate worker
+/// program, in the directory of the program of `command`.
 fn worker_of<'a>(
     command: &'a WorkerCommand,
     case: &Case,
@@ -135,7 +135,7 @@ impl Worker {
         args.push(worker.program.display().to_string());
         args.extend(worker.args);
         let command = WorkerCommand { program: tool.to_owned(), args, ..worker };
-        // A response is a JSON object.
+        // A response is a JSON object, so all other lines are output of the tool.
         Self::spawn_and_prepare(&command, case, limit, |line| line.starts_with('{'))
     }
 
@@ -218,7 +218,7 @@ impl Worker {
         self.pci_address.as_deref()
     }
 
-    /// Runs exactly `iters` iterations and returns nanoseconds by the device's clock.
+    /// Runs exactly `iters` iterations and returns their time in nanoseconds by the device's clock.
     ///
     /// # Errors
     /// If the worker fails or the time limit is exceeded.
@@ -232,8 +232,8 @@ impl Worker {
         }
     }
 
-    /// Runs exactly `iters` iterations and returns the number of their instructions; `None` if
-    /// Valgrind counts them.
+    /// Runs exactly `iters` iterations and returns the number of instructions; `None` if Valgrind
+    /// counts them and writes the count to its log.
     ///
     /// # Errors
     /// If nothing can count them, the worker fails, or the time limit is exceeded.
@@ -279,7 +279,7 @@ impl Worker {
     /// # Errors
     /// If the worker fails or rejects the time as impossible.
     pub fn finish(mut self, time_ns: f64) -> Result<Finished, WorkerError> {
-        // Telemetry ends first: later readings do not belong to the case.
+        // Telemetry ends before this request, because later readings do not belong to the case.
         let telemetry = self.watch.take().map(telemetry::TelemetryWatch::end);
         let watts = self.cpu.take().and_then(CpuPowerWatch::end);
         match self.ask(&Request::Finish { time_ns })? {
@@ -416,7 +416,7 @@ impl Worker {
     fn kill_group(&self) {
         let group = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(group) = group {
-            // Fails if the group has already ended; ignored.
+            // Killing the group fails if it has already ended; ignored.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
@@ -512,8 +512,8 @@ fn keep_last_lines(mut errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
     }
 }
 
-/// Returns whether a signal that stops this program ended the worker: a scheduler sends it to every
-/// process of a job, and the worker may end before this program handles its own.
+/// Returns whether the worker was ended by a signal that also stops this program. A scheduler sends
+/// it to every process of a job, and the worker may end before this program handles its own signal.
 fn was_stopped_with_this_program(status: ExitStatus) -> bool {
     let is_stop = [rustix::process::Signal::INT, rustix::process::Signal::TERM]
         .map(|signal| Some(signal.as_raw()));

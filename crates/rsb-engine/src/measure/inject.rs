@@ -14,8 +14,8 @@ pub(crate) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
         .map_or(time_ns, |rule| rsb_model::protocol::apply_slowdown(id, time_ns, &rule))
 }
 
-/// Returns `iters`, multiplied by the injected factor if one applies to the case. The extra
-/// iterations are counted as the instructions of `iters` iterations.
+/// Returns `iters`, multiplied by the injected factor if one applies to the case, so that the
+/// additional iterations are counted as instructions of `iters` iterations.
 #[cfg(feature = "fault-injection")]
 pub(crate) fn more_work(id: &CaseId, iters: u64) -> u64 {
     let slowed =

@@ -1,8 +1,8 @@
-//! Instructions per iteration: a metric with much less noise than time. Counted once, after the
+//! Instructions per iteration, a metric with much less noise than time. Counted once, after the
 //! samples.
 //!
-//! Counted with the CPU's counters, or by Valgrind if those are unavailable. Valgrind simulates a
-//! different CPU, so only counts of the same source are comparable.
+//! The CPU's counters are used, or Valgrind if they are unavailable. Valgrind simulates a different
+//! CPU, so only counts of the same source are comparable.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use super::settings::Settings;
 use crate::worker_command::WorkerCommand;
 
 /// Minimum number of instructions to count at once, so that the few hundred around the iterations
-/// are negligible. The number of iterations does not depend on a clock, so every run of the same
-/// program counts the same work.
+/// are negligible. The number of iterations does not depend on a clock, so the same program always
+/// counts the same work.
 const MIN_INSTRUCTIONS: u64 = 10_000_000;
-/// Number of counts of which the smallest is used, because the counters include interrupts.
+/// Number of counts of which the minimum is used, because the counters include interrupts.
 const TRIES: usize = 3;
 
 /// Source of instruction counts.
@@ -149,7 +149,7 @@ fn parse_instruction_count(log: &str) -> Option<u64> {
     total.split_whitespace().next()?.parse().ok().filter(|total| *total > 0)
 }
 
-/// Returns whether this program itself, rather than a library, does the work of `result` on a CPU.
+/// Returns whether this program, not a library, performs the work of `result` on a CPU.
 pub fn is_own_work(result: &BenchmarkResult) -> bool {
     let provider = result.fields().and_then(|fields| fields.text("provider"));
     result.benchmark_type == BenchmarkType::CpuPerformance
@@ -157,8 +157,8 @@ pub fn is_own_work(result: &BenchmarkResult) -> bool {
             .is_some_and(|name| name == "gemm" || name == "allocator" || name.starts_with("native"))
 }
 
-/// Returns whether to count the instructions of `result`. With a cold cache, the flush would
-/// dominate the count; with several threads, spinning would be counted.
+/// Returns whether to count the instructions of `result`. Not with a cold cache, because flushing
+/// would dominate the count, and not with several threads, because their spinning would be counted.
 fn is_counted(result: &BenchmarkResult) -> bool {
     let Some(fields) = result.fields() else { return false };
     let is_cold = fields.text("cache") == Some("cold");
@@ -176,7 +176,7 @@ pub struct InstructionPass<'a> {
 }
 
 impl<'a> InstructionPass<'a> {
-    /// Starts a pass that may take as long as `left`.
+    /// Starts a pass that may take up to `left`.
     pub fn begin(settings: &'a Settings, left: Duration) -> Self {
         let until = Instant::now() + left;
         Self { counter: InstructionCounter::here(), settings, until, cases: 0, others: 0 }
@@ -261,8 +261,8 @@ mod tests {
     use super::*;
     use rsb_model::{CaseId, Params};
 
-    /// Returns a worker that runs `of_count` to answer a request to count. The script can use the
-    /// number of iterations (`iters`) and the number of the request (`tries`).
+    /// Returns a worker that runs the shell code `of_count` when it is asked to count. The code can
+    /// use the number of iterations (`iters`) and the number of the request (`tries`).
     fn worker(of_count: &str) -> WorkerCommand {
         let script = format!(
             r#"while read line; do iters=${{line##*:}}; iters=${{iters%?}}; case $line in
@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn the_least_count_of_enough_iterations_is_the_figure() {
-        // 300 instructions around the iterations, and far more in every count except the second.
+        // 300 instructions around the iterations; every count except the second one is far too
+        // high.
         let counts = r#"more=$(((tries - 2) * (tries - 2) * 90000000 + 300))
             echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + more))}""#;
         let count = InstructionCounter::Perf

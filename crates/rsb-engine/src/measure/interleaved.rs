@@ -17,7 +17,7 @@ use crate::worker_command::WorkerCommand;
 /// Source of paired measurements of a case on two sides, in fresh processes.
 pub trait PairSource {
     /// Measures a replicate of each side, as close in time as possible. The first of the two
-    /// results is the baseline's.
+    /// results is that of the baseline.
     ///
     /// # Errors
     /// The problem, and the index of the side that had it.
@@ -40,15 +40,15 @@ pub trait PairSource {
 }
 
 /// Two builds of this program whose workers run side by side and sample interleaved. A build may
-/// have several layouts; each pair uses the next one, with a different stack offset, so that the
-/// effect of layout becomes part of the variation between pairs.
+/// have several layouts. Each pair uses the next layout and a different stack offset, so that
+/// layout effects become part of the variation between pairs.
 pub struct WorkerPairs<'a> {
     session: Session<'a>,
     layouts: &'a [Vec<WorkerCommand>; 2],
 }
 
 impl<'a> WorkerPairs<'a> {
-    /// Creates the pairs; measures nothing yet.
+    /// Creates the pairs without measuring.
     ///
     /// # Errors
     /// If Criterion's temporary directory cannot be created.
@@ -72,8 +72,8 @@ impl<'a> WorkerPairs<'a> {
     }
 }
 
-/// Variable that pads the environment. There are as many lengths as bytes in a page, which covers
-/// every placement that matters to caches and predictors.
+/// Environment variable that shifts the stack. Its length takes as many values as a page has bytes,
+/// which covers every placement that matters to caches and branch predictors.
 const STACK_OFFSET: &str = "RSB_STACK_OFFSET";
 const STACK_OFFSETS: u64 = 4096;
 
@@ -163,7 +163,7 @@ fn side_results(
     results
 }
 
-/// Returns whether this side has not been reached yet.
+/// Returns whether this side still has to be measured.
 fn is_new(side: &CaseProgress) -> bool {
     side.ended.is_none() && side.replicates.is_empty()
 }
@@ -178,13 +178,13 @@ fn pair(pairs: &mut dyn PairSource, case: &Case, both: &mut [CaseProgress; 2], t
             .iter_mut()
             .zip(replicates)
             .for_each(|(side, replicate)| side.replicates.push(replicate)),
-        // The run's time limit was exceeded, not the case's: drop this pair.
+        // The time limit of the run was exceeded, not that of the case: drop this pair.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= turn.time_left => return true,
         Err((which, problem)) => {
             let Some(ended) = end_of(problem) else { return false };
             both[which].ended = Some(ended);
-            // Whether the other side can run it decides whether the case is new, removed, or runs
-            // on neither side.
+            // Find out whether the other side can run the case. That decides whether the case is
+            // new, removed, or runs on neither side.
             let other = &mut both[1 - which];
             if is_new(other) {
                 let time_left = turn.time_left.saturating_sub(began.elapsed());
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use rsb_model::{BenchmarkType, CaseId, Params, Profile};
 
-    /// Sleeps for real, because Criterion sizes its samples by wall time.
+    /// Sleeps in real time, because Criterion sizes its samples by wall time.
     const WORKS: &str = r#"while read line; do case $line in
         *prepare*) echo '{"answer":"ready","device_type":"cpu"}';;
         *sample*) sleep 0.003; iters=${line##*:}; echo "{\"answer\":\"sampled\",\"time_ns\":${iters%?}000000}";;

@@ -20,8 +20,8 @@ impl NoiseWatch {
     }
 }
 
-/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind is kept, even if
-/// the numbers differ.
+/// Adds to `known` the first sentence of each new kind of problem in `more`. Sentences that differ
+/// only in numbers are of the same kind.
 pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
     for sentence in more {
         if known.iter().all(|old| kind_of_note(old) != kind_of_note(&sentence)) {

@@ -1,5 +1,5 @@
 //! Preparation before measuring: compiles GPU kernels in parallel into the directory of compiled
-//! kernels. A case that cannot be prepared reports that when it is measured.
+//! kernels. Errors are ignored here and reported when the case is measured.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -21,7 +21,7 @@ const ITERATIONS: u64 = 5;
 /// A profiling tool.
 #[derive(Debug)]
 pub struct Profiler {
-    /// Name on the command line.
+    /// Name of the tool on the command line.
     pub name: &'static str,
     /// Output of the tool.
     pub about: &'static str,
@@ -152,7 +152,7 @@ impl Profiler {
 }
 
 impl InstalledProfiler {
-    /// Returns the profiler with `directory` for its files, which is created for the first one.
+    /// Sets the directory for the profiler's files, which is created with the first file.
     #[must_use]
     pub fn keeping_in(&self, directory: PathBuf) -> Self {
         Self { directory, ..self.clone() }
@@ -235,7 +235,7 @@ pub(super) struct ProfilingPass<'a> {
 }
 
 impl<'a> ProfilingPass<'a> {
-    /// Starts a pass with `tool` that may take as long as `left`.
+    /// Starts a pass with `tool` that may take up to `left`.
     pub(super) fn begin(
         tool: &'a InstalledProfiler,
         settings: &'a Settings,

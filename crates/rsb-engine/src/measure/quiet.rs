@@ -10,7 +10,7 @@ pub(super) struct SilencedStdio {
 }
 
 impl SilencedStdio {
-    /// Redirects the streams; has no effect if that fails.
+    /// Redirects the streams. If that fails, Criterion's output is not suppressed.
     pub(super) fn begin() -> Self {
         Self { saved: redirect().ok() }
     }
@@ -31,7 +31,7 @@ fn redirect() -> std::io::Result<(OwnedFd, OwnedFd)> {
 impl Drop for SilencedStdio {
     fn drop(&mut self) {
         if let Some((stdout, stderr)) = &self.saved {
-            // Criterion's buffered output is discarded, too.
+            // Also discard Criterion's buffered output.
             let _ = std::io::stdout().flush();
             let _ = rustix::stdio::dup2_stdout(stdout);
             let _ = rustix::stdio::dup2_stderr(stderr);

@@ -21,7 +21,7 @@ use crate::worker_command::WorkerCommand;
 /// caches that the other side evicted.
 const LONG_SAMPLE: u64 = 4;
 
-/// Factor by which the number of samples of a short case may increase in a pair.
+/// Maximum factor by which the number of samples of a short case increases in a pair.
 const FINER: usize = 3;
 
 /// Measurement of a case in one fresh process.
@@ -29,9 +29,9 @@ const FINER: usize = 3;
 pub struct Replicate {
     /// Every sample.
     pub samples: Samples,
-    /// Fields derived by the workload from this replicate only.
+    /// Fields that the workload derives from this replicate only.
     pub fields: Fields,
-    /// Type of the device that ran it.
+    /// Type of the device that ran the case.
     pub device_type: DeviceType,
     /// Number of iterations before sampling.
     pub warm_up: u64,
@@ -110,8 +110,8 @@ impl<'a> Session<'a> {
         case: &Case,
         turn: Turn,
     ) -> Result<Replicate, WorkerError> {
-        // The processes of a run share the results of references. The two sides of a pair do not,
-        // because their references may differ.
+        // The processes of a run share computed reference results. The two sides of a pair do not,
+        // because their reference results may differ.
         let mut command = command.clone();
         command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
         let mut side = PreparedWorker::start(&command, case, self.limit(case, turn.time_left))?;
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
             for side in &mut sides {
                 side.warm_up += warm_up;
             }
-            // The two sides share the time of a single one.
+            // The two sides share the time that a single one would have.
             let spent = sides[0].spent() + sides[1].spent();
             if samples.iter().all(|side| self.settings.is_enough(case, side, spent)) {
                 break;
@@ -197,8 +197,8 @@ impl<'a> Session<'a> {
     }
 
     /// Runs the warm-up: the number of iterations of `--warmup`, or as many as fit into a quarter
-    /// of the measuring time. A GPU continues until its clocks are up; that time counts neither as
-    /// measuring time nor towards the limit of the profile.
+    /// of the measuring time. On a GPU, continues until the clocks have risen. The additional time
+    /// counts neither as measuring time nor towards the time limit of the profile.
     fn warm_up(&mut self, case: &Case, side: &mut PreparedWorker) -> Result<(), WorkerError> {
         let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
         let gpu = side.gpu(case).filter(|_| wanted > 0);
@@ -239,9 +239,9 @@ impl<'a> Session<'a> {
         (fit as usize).clamp(self.settings.runs.long.min(most), most)
     }
 
-    /// Returns the number of samples of a pair. Frequent alternation spreads disturbances over both
-    /// sides, so the same time is divided into more samples if iterations are short, and into fewer
-    /// if they are long.
+    /// Returns the number of samples of a pair. Frequent alternation distributes disturbances over
+    /// both sides. So the same time is divided into more samples if iterations are short, and into
+    /// fewer if they are long.
     fn runs_of_pair(&self, sides: &[PreparedWorker; 2]) -> usize {
         let both: f64 = sides.iter().map(PreparedWorker::of_iteration).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.max(1e-9);
@@ -278,17 +278,17 @@ fn start_side(
     PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
 }
 
-/// A worker with its case prepared, and a breakdown of its time.
+/// A worker with its case prepared, and the time it has spent.
 struct PreparedWorker {
     worker: Worker,
     device_type: DeviceType,
     began: Instant,
     prepare: Duration,
     measure: Duration,
-    /// Part of `measure` that brought a GPU to its clocks.
+    /// Part of `measure` spent to raise a GPU's clocks.
     warmed: Duration,
     warm_up: u64,
-    /// When the warm-up ended.
+    /// Time at which the warm-up ended.
     sampled_since: Timestamp,
 }
 
@@ -381,17 +381,17 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
 /// Request of Criterion's closure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SampleRequest {
-    /// Do one-time work, such as starting a worker. Criterion does not see its duration and plans
-    /// with the time of samples only.
+    /// Perform one-time work, such as starting a worker. Criterion does not see its duration and
+    /// plans only with the time of samples.
     Begin,
     /// Run this many iterations.
     Sample(u64),
 }
 
-/// Has Criterion run `case` for the given number of samples, or its own default; `sample` takes
-/// each one. An error in a sample leaves Criterion as an unwind that no panic hook sees, because
-/// its closure cannot return an error, and any time returned instead would be analyzed, printed and
-/// kept as a result.
+/// Lets Criterion run `case` with the given number of samples, or its own default; `sample` takes
+/// each one. Criterion's closure cannot return an error, and Criterion would analyze, print and
+/// keep any time returned instead. So an error in a sample unwinds through Criterion, without
+/// calling a panic hook.
 ///
 /// # Errors
 /// The problem in a sample, or a panic of Criterion itself as a failure.

@@ -11,8 +11,8 @@ use super::profiling::InstalledProfiler;
 /// Criterion's minimum number of samples.
 pub(super) const MIN_SAMPLES: usize = 10;
 
-/// How long one process sustains a load that heats the device: the clock of an MI300X takes at
-/// least 400 ms to settle, and turbo may fade after seconds.
+/// How long one process continues a load that heats the device. The clock of an MI300X takes at
+/// least 400 ms to settle, and turbo clocks may drop after seconds.
 const SUSTAINED: Duration = Duration::from_secs(5);
 
 /// How long a GPU works before its first sample in a run: clocks rise for 0.1 to 0.5 s.
@@ -25,8 +25,8 @@ const GPU_FROM_IDLE: Duration = Duration::from_millis(50);
 /// How long an idle GPU keeps its clocks.
 const GPU_STAYS_WARM: Duration = Duration::from_millis(100);
 
-/// Returns how long a GPU works before its first sample in a process, given the time since it last
-/// worked in this run; `None` if it did not.
+/// Returns how long a GPU works before its first sample in a process. `idle` is the time since it
+/// last worked in this run; `None` if it has not.
 pub(super) fn gpu_warm_up(idle: Option<Duration>) -> Duration {
     match idle {
         None => GPU_FROM_COLD,
@@ -52,7 +52,7 @@ impl<T: Copy + Ord> Count<T> {
         Self { usual: number, long: number }
     }
 
-    /// Returns the larger number.
+    /// Returns the larger of the two numbers.
     pub fn most(self) -> T {
         self.usual.max(self.long)
     }
@@ -81,9 +81,10 @@ pub struct Settings {
     pub warm_up_time: Duration,
     /// Planned duration of a round.
     pub measurement_time: Duration,
-    /// Rounds continue until the relative error of the median is at most this, …
+    /// Rounds continue until the relative error of the median is at most this or `time_cap` is
+    /// reached.
     pub relative_error: f64,
-    /// … or this much time was spent measuring.
+    /// Rounds end when another one would exceed this measuring time.
     pub time_cap: Duration,
     /// Whether the instructions of one iteration are counted after the samples.
     pub count_instructions: bool,
@@ -194,9 +195,9 @@ impl Settings {
         self.component(case).runs.unwrap_or_else(|| self.runs.of(case))
     }
 
-    /// Applies the stopping rule: returns `true` if the samples agree, or if the time `spent`
-    /// leaves no room for another round. Sustained loads continue for `SUSTAINED`, except in the
-    /// quick profile.
+    /// Applies the stopping rule: returns `true` if the samples agree, or if another round would
+    /// exceed the time cap given the time `spent`. Except in the quick profile, sustained loads
+    /// continue for at least `SUSTAINED`.
     pub fn is_enough(&self, case: &Case, samples: &Samples, spent: Duration) -> bool {
         if self.profile != Profile::Quick
             && iterations(case) == Some(Iterations::Sustained)
@@ -279,7 +280,7 @@ mod tests {
         let quick = Settings::of(Profile::Quick);
         assert!(
             gpu_warm_up(Some(ms(101))) < quick.time_cap / 4,
-            "later processes of the quick profile must stay within its time cap"
+            "later processes of the quick profile must stay within the time cap"
         );
     }
 

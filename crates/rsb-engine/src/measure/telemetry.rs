@@ -1,7 +1,7 @@
 //! State of the GPU while a case is measured: temperature, power, clocks, load, memory, throttling.
 //!
-//! Nothing is dropped: a replicate during which the GPU was throttled is listed in the record, with
-//! a note that gives the reason.
+//! No sample is dropped. A replicate during which the GPU was throttled is listed in the record,
+//! and a note gives the reason.
 //!
 //! `rsb_probe::telemetry` reads the sensors.
 
@@ -25,8 +25,8 @@ const THROTTLED: &str = "throttled_replicates";
 pub(super) struct TelemetryWatch(Sampler);
 
 impl TelemetryWatch {
-    /// Starts reading the sensors of the GPU at this PCI address. Returns `None` if it has none
-    /// here.
+    /// Starts to read the sensors of the GPU at this PCI address. Returns `None` if the GPU has no
+    /// sensors here.
     pub(super) fn begin(pci_address: &str) -> Option<Self> {
         Self::begin_in(&ProbeOptions::here(), pci_address)
     }
@@ -162,7 +162,7 @@ mod tests {
                 since_ms: 0,
                 rise: Some("from 500 to 2100 MHz"),
             },
-            // The same, except that the first two readings belong to the warm-up.
+            // The same readings, except that the first two belong to the warm-up.
             Row {
                 clocks: &[500.0, 900.0, 2050.0, 2100.0, 2100.0, 2100.0],
                 since_ms: 200,
@@ -175,7 +175,7 @@ mod tests {
             },
             Row { clocks: &[2100.0, 2100.0, 1800.0, 1700.0], since_ms: 0, rise: None },
             Row { clocks: &[2000.0, 2000.0, 2100.0, 2190.0], since_ms: 0, rise: None },
-            // Too few readings, and a GPU without a clock sensor.
+            // Too few readings; then a GPU without a clock sensor.
             Row { clocks: &[500.0, 2100.0, 2100.0], since_ms: 0, rise: None },
             Row { clocks: &[0.0, 0.0, 0.0, 0.0, 0.0], since_ms: 0, rise: None },
         ] {

@@ -1,7 +1,7 @@
-//! Functions that hiprtc and NVRTC share except for their names: same arguments, same error codes.
+//! Functions that hiprtc and NVRTC share under different names, with the same arguments and error
+//! codes.
 
-/// Defines the functions of one of the two compilers. `$vendor` is the vendor, `$word` the prefix
-/// of status names.
+/// Defines the functions of hiprtc or NVRTC. `$word` is the prefix of status names.
 macro_rules! compiler {
     (
         $vendor:expr, $word:literal, $program:ty,
@@ -15,7 +15,8 @@ macro_rules! compiler {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $version(major: *mut c_int, minor: *mut c_int) -> c_int {
             let [first, second] = $numbers;
-            // SAFETY: the caller provides space for one value each, or null.
+            // SAFETY: the C interface requires both output pointers to be null or valid for a
+            // write.
             let written = unsafe { put(major, first).and_then(|()| put(minor, second)) };
             answer(|_| written.map_err(|_| result::INVALID_INPUT))
         }
@@ -43,8 +44,8 @@ macro_rules! compiler {
             _header_names: *const *const c_char,
         ) -> c_int {
             answer(|state| {
-                // SAFETY: the caller provides zero-terminated texts and space for one handle, or
-                // null.
+                // SAFETY: the C interface requires `source` and `name` to be null or
+                // zero-terminated, and `to` to be null or valid for a write.
                 unsafe { put_handle(to, state.new_program(source, name)?) }
                     .map_err(|_| result::INVALID_INPUT)
             })
@@ -58,7 +59,8 @@ macro_rules! compiler {
         ) -> c_int {
             answer(|state| {
                 state.abort_if_ordered(Place::Compiler, stringify!($compile));
-                // SAFETY: the caller provides `count` options, each a zero-terminated text.
+                // SAFETY: the C interface requires `options` to be null or an array of `count`
+                // zero-terminated texts.
                 unsafe { state.compile(handle(of), count, options) }
             })
         }
@@ -67,7 +69,8 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $log_size(of: $program, bytes: *mut usize) -> c_int {
             answer(|state| {
                 let size = state.program(handle(of))?.log.len() + 1;
-                // SAFETY: the caller provides space for one value, or null.
+                // SAFETY: the C interface requires this output pointer to be null or valid for a
+                // write.
                 unsafe { put(bytes, size) }.map_err(|_| result::INVALID_INPUT)
             })
         }
@@ -76,7 +79,8 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $log(of: $program, log: *mut c_char) -> c_int {
             answer(|state| {
                 let text = &state.program(handle(of))?.log;
-                // SAFETY: the caller provides as much space as reported, or null.
+                // SAFETY: the C interface requires the output pointer to be null or valid for as
+                // many bytes as the size function reported.
                 unsafe { put_text(log, text.len() + 1, text) }.map_err(|_| result::INVALID_INPUT)
             })
         }
@@ -85,14 +89,16 @@ macro_rules! compiler {
         pub(crate) unsafe extern "C" fn $code_size(of: $program, bytes: *mut usize) -> c_int {
             answer(|state| {
                 let size = state.program(handle(of))?.code.len();
-                // SAFETY: the caller provides space for one value, or null.
+                // SAFETY: the C interface requires this output pointer to be null or valid for a
+                // write.
                 unsafe { put(bytes, size) }.map_err(|_| result::INVALID_INPUT)
             })
         }
 
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $code(of: $program, to: *mut c_char) -> c_int {
-            // SAFETY: the caller provides as much space as reported, or null.
+            // SAFETY: the C interface requires the output pointer to be null or valid for as many
+            // bytes as the size function reported.
             answer(|state| unsafe { state.copy_code(handle(of), to) })
         }
 
@@ -101,7 +107,7 @@ macro_rules! compiler {
             if of.is_null() {
                 return result::INVALID_PROGRAM;
             }
-            // SAFETY: the caller provides the address of a handle.
+            // SAFETY: the C interface requires `of`, which is not null, to point to a handle.
             answer(|state| state.drop_program(handle(unsafe { *of })))
         }
     };

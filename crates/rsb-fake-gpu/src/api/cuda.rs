@@ -17,23 +17,23 @@ use crate::gpu::Vendor;
 use crate::state::{State, with};
 use crate::status::{self, Status};
 
-/// CUDA version that all of the libraries report.
+/// CUDA version that the driver and all libraries report.
 const VERSION: [std::ffi::c_int; 2] = [12, 8];
 
-/// Answers a driver call that needs no context; before `cuInit` it is refused.
+/// Handles a driver call that needs no context. Fails before `cuInit`.
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     let outcome = with(Vendor::Nvidia, |state| {
         if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) }
     });
     match outcome {
         Ok(()) => status::SUCCESS,
-        // The driver has no separate status for an invalid launch configuration.
+        // Real drivers have no separate status for an invalid launch configuration.
         Err(status::INVALID_CONFIGURATION) => status::INVALID_VALUE,
         Err(other) => other,
     }
 }
 
-/// Answers a driver call that uses the context of this thread.
+/// Handles a driver call that uses this thread's context.
 fn in_context(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     answer(|state| {
         state.enter_context()?;
@@ -41,7 +41,7 @@ fn in_context(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
     })
 }
 
-/// Converts a CUDA address to an address of the heap.
+/// Converts a CUDA address to a host address, which the heap uses.
 fn address(pointer: CUdeviceptr) -> usize {
     usize::try_from(pointer).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Functions that hipBLASLt and cuBLASLt share under different names.
 
-/// Exports the functions. `answer` converts results to statuses; `numbers` are the interface's
-/// constants.
+/// Defines the exported functions of one library. `$answer` converts results to statuses;
+/// `$numbers` holds the library's constants.
 macro_rules! lt_functions {
     (
         $answer:path, $numbers:expr, $begin:expr, $create:ident $destroy:ident $describe:ident $set_description:ident
@@ -13,7 +13,8 @@ macro_rules! lt_functions {
             $answer(|state| {
                 state.abort_if_ordered(Place::LightProducts, stringify!($create));
                 $begin(state)?;
-                // SAFETY: the caller provides space for one value, or null.
+                // SAFETY: the C interface requires this output pointer to be null or valid for a
+                // write.
                 unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -25,7 +26,7 @@ macro_rules! lt_functions {
 
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $describe(to: *mut *mut c_void, compute: c_int, _scalars: c_int) -> c_int {
-            // SAFETY: the caller provides space for one value, or null.
+            // SAFETY: the C interface requires this output pointer to be null or valid for a write.
             $answer(|state| unsafe { put_handle(to, state.new_description(compute)) }.map_err(|_| Refusal::Pointer))
         }
 
@@ -39,7 +40,8 @@ macro_rules! lt_functions {
         ) -> c_int {
             $answer(|state| {
                 let layout = state.new_layout(datatype, [rows, columns], leading);
-                // SAFETY: the caller provides space for one value, or null.
+                // SAFETY: the C interface requires this output pointer to be null or valid for a
+                // write.
                 unsafe { put_handle(to, layout) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -47,7 +49,8 @@ macro_rules! lt_functions {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $prefer(to: *mut *mut c_void) -> c_int {
             $answer(|state| {
-                // SAFETY: the caller provides space for one value, or null.
+                // SAFETY: the C interface requires this output pointer to be null or valid for a
+                // write.
                 unsafe { put_handle(to, state.lt.add(LtObject::Preference)) }.map_err(|_| Refusal::Pointer)
             })
         }
@@ -75,7 +78,8 @@ macro_rules! lt_functions {
                     layouts: [a, b, c].map(|layout| handle(layout)),
                 };
                 let wanted = usize::try_from(wanted).map_err(|_| Refusal::Value)?;
-                // SAFETY: the caller provides space for `wanted` results, and for their number.
+                // SAFETY: the C interface requires space for `wanted` results, and `found` to be
+                // null or valid for a write.
                 unsafe {
                     let count = state.lt_algorithms($numbers, product, wanted, results)?;
                     put(found, count).map_err(|_| Refusal::Pointer)
@@ -103,7 +107,8 @@ macro_rules! lt_functions {
             stream: *mut c_void,
         ) -> c_int {
             $answer(|state| {
-                // Only the calls that the program makes are emulated: D is C.
+                // Only calls that the program makes are emulated; they pass the same matrix as C
+                // and D.
                 if !std::ptr::eq(c, d) || c_layout != d_layout {
                     return Err(Refusal::Unsupported);
                 }
@@ -113,8 +118,9 @@ macro_rules! lt_functions {
                     layouts: [a_layout, b_layout, c_layout].map(|layout| handle(layout)),
                 };
                 let addresses = [a, b, c].map(|matrix| handle(matrix));
-                // SAFETY: the caller provides factors in the accumulation type, and an algorithm of
-                // this library.
+                // SAFETY: the C interface requires `alpha` and `beta` to be null or point to values
+                // of the accumulation type, and `algorithm` to be null or an algorithm of this
+                // library.
                 unsafe {
                     state.lt_multiply($numbers, product, [alpha, beta], addresses, algorithm, handle(stream))
                 }
@@ -129,7 +135,7 @@ macro_rules! lt_functions {
             value: *const c_void,
             bytes: usize,
         ) -> c_int {
-            // SAFETY: the caller provides a value of `bytes` bytes.
+            // SAFETY: the C interface requires `value` to be null or point to `bytes` bytes.
             $answer(|state| unsafe { state.set_lt($numbers, handle(of), attribute, value, bytes) })
         }
     )*};

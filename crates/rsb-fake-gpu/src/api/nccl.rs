@@ -1,5 +1,6 @@
 //! The subset of RCCL and NCCL that the program uses: collectives over the GPUs of one process,
-//! called by one thread or by one thread per GPU. Calls are queued until all GPUs have been called.
+//! called by one thread or by one thread per GPU. Calls are queued until every GPU has made its
+//! call.
 #![allow(clippy::missing_safety_doc)]
 
 use std::cell::RefCell;
@@ -28,7 +29,7 @@ const INTERNAL_ERROR: Status = 3;
 const INVALID_ARGUMENT: Status = 4;
 const INVALID_USAGE: Status = 5;
 
-/// A call for one GPU.
+/// Type of a call, made by one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     AllReduce,
@@ -52,20 +53,20 @@ impl Call {
     }
 }
 
-/// The part of one GPU.
+/// Call of one GPU, with its arguments.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     call: Call,
     rank: usize,
-    /// Addresses that it sends from and receives to.
+    /// Send and receive addresses.
     ends: [u64; 2],
     count: usize,
     data_type: c_int,
     stream: usize,
 }
 
-/// GPUs that work together, by rank, and for each the calls, or groups of calls, that other GPUs
-/// have not made yet.
+/// GPUs by rank, with the pending calls or groups of calls of each GPU, which wait for the calls of
+/// the remaining GPUs.
 #[derive(Debug)]
 struct Communicator {
     gpus: Vec<usize>,
@@ -75,7 +76,7 @@ struct Communicator {
 static TOGETHER: Mutex<Communicator> =
     Mutex::new(Communicator { gpus: Vec::new(), waiting: Vec::new() });
 
-/// Number of collective calls.
+/// Number of collective calls made in this process.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A thread's open group: its nesting depth, and the calls queued in it.
@@ -92,7 +93,7 @@ fn together<T>(call: impl FnOnce(&mut Communicator) -> T) -> T {
     call(&mut TOGETHER.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Creates the communicators. There is one set at a time; the handles are the ranks counted from 1.
+/// Creates a communicator for each GPU, replacing all previous ones. A handle is the rank plus 1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ncclCommInitAll(
     to: *mut ncclComm_t,
@@ -106,7 +107,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
     let gpus: Vec<usize> = if devices.is_null() {
         (0..count).collect()
     } else {
-        // SAFETY: the caller provides `count` devices.
+        // SAFETY: the C interface requires `devices` to point to `count` numbers if it is not null.
         let devices = unsafe { std::slice::from_raw_parts(devices, count) };
         devices.iter().map(|&device| usize::try_from(device).unwrap_or(usize::MAX)).collect()
     };
@@ -115,7 +116,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
     }
     together(|all| *all = Communicator { gpus, waiting: vec![VecDeque::new(); count] });
     for rank in 0..count {
-        // SAFETY: the caller provides space for `count` communicators.
+        // SAFETY: the C interface requires `to` to have space for `count` communicators.
         unsafe { to.add(rank).write((rank + 1) as ncclComm_t) };
     }
     SUCCESS
@@ -150,7 +151,7 @@ pub(crate) extern "C" fn ncclGroupEnd() -> Status {
     ended.map_or(INVALID_USAGE, |parts| together(|all| all.ask(parts)))
 }
 
-/// Queues a call until the end of this thread's group, or starts it if there is no group.
+/// Queues a call until this thread's group ends, or makes it immediately outside a group.
 fn ask(communicator: ncclComm_t, part: Part) -> Status {
     let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
     if with(here(), |state| {
@@ -173,7 +174,7 @@ fn ask(communicator: ncclComm_t, part: Part) -> Status {
 }
 
 impl Communicator {
-    /// Queues the calls of each GPU, and runs those that all GPUs have made.
+    /// Queues each GPU's calls. While every GPU has a pending call, runs the oldest call of each.
     fn ask(&mut self, parts: Vec<Part>) -> Status {
         let mut of_each: Vec<Vec<Part>> = vec![Vec::new(); self.gpus.len()];
         for part in parts {
@@ -318,8 +319,8 @@ fn run(state: &mut State, gpus: &[usize], mut parts: Vec<Part>) -> Result<(), St
     }
 }
 
-/// Reads everything before writing anything, so that in place gives the same result as out of
-/// place.
+/// Runs the calls of all GPUs. All inputs are read before any output is written, so that in-place
+/// calls work.
 fn exchange<T: Element>(
     state: &mut State,
     gpus: &[usize],
@@ -341,7 +342,7 @@ fn exchange<T: Element>(
         })
     });
     if is_spoiled {
-        // The last element on the last GPU.
+        // The injected fault changes the last element on the last GPU.
         received
             .iter_mut()
             .rev()
@@ -367,7 +368,7 @@ fn gpu_of(gpus: &[usize], rank: usize) -> Result<usize, Status> {
     gpus.get(rank).copied().ok_or(INVALID_ARGUMENT)
 }
 
-/// Returns the numbers that each part sends; empty for parts that only receive.
+/// Returns the data that each call sends; empty for receives.
 fn read_inputs<T: Element>(
     state: &State,
     gpus: &[usize],
@@ -395,7 +396,7 @@ fn read_input<T: Element>(
     Ok(own.iter().map(|&element| element.get()).collect())
 }
 
-/// Returns the data that each GPU receives, with the part that requested it.
+/// Returns the received data of each call that receives any.
 fn compute_outputs(
     ranks: usize,
     parts: &[Part],
@@ -435,8 +436,8 @@ fn add_up(sent: &[Vec<f64>]) -> Vec<f64> {
     sums
 }
 
-/// Matches sends and receives: the k-th receive of a GPU from another takes the other's k-th send
-/// to it.
+/// Matches sends and receives: the first receive of a GPU from a peer gets the peer's first send to
+/// this GPU, and so on.
 fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
     let mut waiting: Vec<(&Part, &Vec<f64>)> =
         parts.iter().zip(sent).filter(|(part, _)| matches!(part.call, Call::Send { .. })).collect();
@@ -454,7 +455,8 @@ fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)
     if waiting.is_empty() { Ok(found) } else { Err(INVALID_USAGE) }
 }
 
-/// Advances the streams: the slowest link determines the time, and all GPUs finish together.
+/// Advances the time of all streams to the common end, which the link with the most data
+/// determines.
 fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> Result<(), Status> {
     let mut most = 0_u64;
     for rank in 0..ranks {
@@ -474,7 +476,7 @@ fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> R
     Ok(())
 }
 
-/// Returns the number of elements that the link of a GPU carries for its part.
+/// Returns the number of elements that a call transfers over the link of its GPU.
 fn elements_on_link(part: &Part, ranks: u64) -> u64 {
     let count = part.count as u64;
     match part.call {

@@ -1,4 +1,5 @@
-//! 2-D convolution, NCHW: each element of the kernel adds a shifted and scaled plane to the output.
+//! 2-D convolution of NCHW tensors: adds a shifted and scaled input plane to the output for each
+//! kernel element.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;
@@ -43,8 +44,8 @@ impl Sizes {
         }
     }
 
-    /// Returns the position in a line of `length` that output point `out` reads for kernel element
-    /// `tap`; `None` in the padding.
+    /// Returns the input index along one axis of `length` elements that kernel element `tap` reads
+    /// for output index `out`; `None` in the padding.
     fn source(&self, out: usize, tap: usize, length: usize) -> Option<usize> {
         (out * self.stride + tap * self.dilation)
             .checked_sub(self.padding)
@@ -81,7 +82,7 @@ fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError>
     Ok(Work::vector(launch.dtype(), flops))
 }
 
-/// Adds the contribution of one input plane through its kernel elements.
+/// Adds the contribution of one input plane, for all kernel elements.
 fn add_plane<T: Element>(s: &Sizes, plane: &[f64], taps: &[T], sums: &mut [f64]) {
     for (tap, weight) in taps.iter().enumerate() {
         let (tap_row, tap_column, weight) =

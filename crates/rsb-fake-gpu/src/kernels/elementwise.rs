@@ -1,4 +1,5 @@
-//! Element-wise functions, written as in mathematics, not as in the kernels.
+//! Element-wise functions, as defined mathematically and without the approximations of the GPU
+//! kernels.
 
 use rsb_model::Dtype;
 
@@ -47,7 +48,7 @@ fn two<T: Element>(
     Ok(Work::vector(launch.dtype(), count as f64))
 }
 
-/// Applies `f` to 4-bit numbers of one or two inputs.
+/// Applies `f` to packed 4-bit integers of one or two inputs.
 fn halves(
     launch: &mut Launch<'_>,
     inputs: usize,

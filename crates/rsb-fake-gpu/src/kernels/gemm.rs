@@ -17,7 +17,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
 struct Parameters {
     shape: Shape,
     batch: usize,
-    /// Elements from one matrix of B to the next.
+    /// Distance between consecutive matrices B, in elements.
     stride_b: usize,
     transposed: [bool; 2],
     scale: Scale,

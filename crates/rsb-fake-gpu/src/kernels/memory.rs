@@ -1,4 +1,4 @@
-//! Streams, pointer chases, a cache flush and the empty kernel.
+//! Memory streams, row copies, pointer chases, a cache flush and the empty kernel.
 
 use super::{FakeKernel, twin};
 use crate::element::Element;
@@ -24,7 +24,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_empty", 0, |_| Ok(Work::NONE)),
 ];
 
-/// Computes the exclusive-or of all words, the last one padded with zeros.
+/// Computes the exclusive-or of all 8-byte words, after padding the last word with zeros.
 fn read(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let bytes: &[u8] = launch.input(0, launch.size(1))?;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -69,7 +69,8 @@ fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     by_row::<T>(launch, 1, |_, row, room| room.copy_from_slice(row))
 }
 
-/// Multiplies each pair of a row as a complex number by that of its angle.
+/// Rotates rows: multiplies each pair of elements, as a complex number, by its angle's cosine and
+/// sine.
 fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (rows, width) = (launch.size(4), launch.size(6));
     let angles: &[T] = launch.input(1, rows.saturating_mul(width))?;
@@ -85,8 +86,8 @@ fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     })
 }
 
-/// Passes each row and its place in parameter `output` to `put`. The sizes are the parameters after
-/// `output`.
+/// Calls `put` with the index of each row, the row, and its destination in parameter `output`. The
+/// sizes are the parameters after `output`.
 fn by_row<T: Element>(
     launch: &mut Launch<'_>,
     output: usize,
@@ -108,7 +109,7 @@ fn by_row<T: Element>(
         let to = ((outer * columns + column) * capacity + position + from_row) * width;
         let room = y
             .get_mut(to..to + width)
-            .ok_or_else(|| KernelError(format!("row {from_row} does not fit")))?;
+            .ok_or_else(|| KernelError(format!("row {from_row} does not fit in the output")))?;
         put(from_row, row, room);
     }
     Ok(Work::NONE)
@@ -127,14 +128,14 @@ fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     for (to, &index) in y.chunks_exact_mut(width.max(1)).zip(indices) {
         let row = x.chunks_exact(width.max(1)).nth(index as usize);
         to.copy_from_slice(row.ok_or_else(|| {
-            KernelError(format!("row {index} is out of range: the table has {of}"))
+            KernelError(format!("row {index} is out of range: the table has {of} rows"))
         })?);
     }
     Ok(Work::NONE)
 }
 
-/// Continues the walk of the previous launch. Each offset is checked, since the size of the walk's
-/// memory is not a parameter.
+/// Follows the pointers from the position that the previous launch stored. Each offset is checked,
+/// since the memory size is not a parameter.
 fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let accesses = launch.count(2);
     let position: &mut [u64] = launch.in_out(1, 1)?;
@@ -142,9 +143,9 @@ fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let Some(at) = position.first_mut() else { return Ok(Work::NONE) };
     for _ in 0..accesses {
         let node = usize::try_from(*at).ok().and_then(|from| nodes.get(from..)?.first_chunk());
-        *at = u64::from_le_bytes(
-            *node.ok_or_else(|| KernelError(format!("offset {at:#x} is beyond the walk")))?,
-        );
+        *at = u64::from_le_bytes(*node.ok_or_else(|| {
+            KernelError(format!("offset {at:#x} is outside the pointer chase buffer"))
+        })?);
     }
     Ok(Work { dependent_reads: accesses, reach: nodes.len() as u64, ..Work::NONE })
 }

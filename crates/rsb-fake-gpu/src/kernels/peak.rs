@@ -1,4 +1,4 @@
-//! Peak rates. Nothing is computed: the result is 1, as for correct chains.
+//! Peak arithmetic rates. Nothing is computed: the kernels store 1, the expected result.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -13,7 +13,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_peak_sparse", 2, |launch| peak(launch, Engine::Sparse)),
 ];
 
-/// Returns the operations per work item.
+/// Returns the number of operations per unit of work.
 const fn piece(engine: Engine) -> u64 {
     match engine {
         Engine::Vector => 24_576,

@@ -35,7 +35,7 @@ fn quantized_product<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Kernel
     Ok(Work::vector(launch.dtype(), 2.0 * m as f64 * n as f64 * k as f64))
 }
 
-/// Returns the integers in a byte, the lower half first.
+/// Returns the signed integers in a byte: one of 8 bits, or two of 4 bits, low half first.
 fn whole_numbers(byte: u8, bits: usize) -> impl Iterator<Item = f64> {
     let all = if bits == 4 {
         [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4]

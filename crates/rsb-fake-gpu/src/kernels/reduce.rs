@@ -1,5 +1,5 @@
-//! Reductions to one element. The workspace and the counter are unchanged, since their contents are
-//! not part of the result.
+//! Reductions to one element. The workspace and the counter parameters are ignored, since their
+//! contents are not part of the result.
 
 use rsb_model::Dtype;
 
@@ -19,7 +19,7 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_argmax", 6, position_of_largest),
 ];
 
-/// Returns the input as numbers, for any type.
+/// Returns the input elements as f64.
 fn numbers(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError> {
     match launch.dtype() {
         Dtype::I8 => elements::<i8>(launch),
@@ -38,7 +38,7 @@ fn elements<T: Element>(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError
     Ok(launch.input::<T>(0, count)?.iter().map(|x| x.get()).collect())
 }
 
-/// Finds the position of the largest element, the first among equals.
+/// Stores the index of the largest element; the first one if several are equal.
 fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (mut most, mut found) = (f64::NEG_INFINITY, u64::MAX);
     for (at, x) in (0..).zip(numbers(launch)?) {

@@ -1,5 +1,5 @@
-//! The runtime compiler: it accepts a source, does basic checks, and returns an image that contains
-//! it. hiprtc and NVRTC have the same functions and error codes.
+//! The runtime compiler shared by hiprtc and NVRTC. It does basic checks of a source, and returns
+//! an image that contains the source.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -7,7 +7,7 @@ use crate::gpu;
 use crate::image::Image;
 use crate::state::{Program, State};
 
-/// Statuses of either compiler.
+/// Statuses that both compilers share.
 pub(crate) mod result {
     use std::ffi::c_int;
 
@@ -54,14 +54,14 @@ fn target(options: &[String]) -> Result<String, String> {
     Ok(plain.unwrap_or(arch))
 }
 
-/// Returns the architecture without its features: `gfx90a` from `gfx90a:xnack-`, `sm_90` from
-/// `sm_90a`, which adds instructions of that one chip.
+/// Removes features from an architecture name: `gfx90a` from `gfx90a:xnack-`, `sm_90` from
+/// `sm_90a`. The suffix of `sm_90a` adds instructions that only this chip has.
 fn bare(name: &str) -> &str {
     let name = name.split(':').next().unwrap_or(name);
     if name.starts_with("sm_") { name.trim_end_matches(['a', 'f']) } else { name }
 }
 
-/// Prefixes of known compiler options, in short and long form.
+/// Prefixes of accepted compiler options.
 const KNOWN: [&str; 13] = [
     "-O",
     "-std=",
@@ -78,7 +78,7 @@ const KNOWN: [&str; 13] = [
     "-default-device",
 ];
 
-/// Returns the error in a source, as far as it can be detected without a compiler.
+/// Returns the compile error for an unknown architecture, or for an `#error` or `#include` line.
 fn mistake(program: &Program, arch: &str) -> Option<String> {
     if gpu::find(arch).is_none() {
         return Some(format!("error: invalid target ID '{arch}'"));
@@ -96,10 +96,10 @@ impl State {
         self.programs.get(program).map_err(|_| result::INVALID_PROGRAM)
     }
 
-    /// Creates a program from a source.
+    /// Creates a program from source code.
     ///
     /// # Safety
-    /// Both must be null or point to zero-terminated texts.
+    /// `source` and `name` must be null or point to zero-terminated texts.
     pub(crate) unsafe fn new_program(
         &mut self,
         source: *const c_char,
@@ -149,7 +149,7 @@ impl State {
     /// Copies the code of a program to `to`.
     ///
     /// # Safety
-    /// `to` must be null or have space for as many bytes as the code has.
+    /// `to` must be null or valid for writes of the code's size.
     pub(crate) unsafe fn copy_code(
         &mut self,
         program: usize,

@@ -1,4 +1,4 @@
-//! The GPUs, their names and PCI addresses, and peer access.
+//! The GPUs: their number, names, PCI addresses and peer access.
 
 use std::ffi::{CStr, CString, c_int};
 use std::sync::OnceLock;
@@ -8,15 +8,17 @@ use crate::state::{State, current};
 use crate::status::{self, Status};
 
 impl State {
-    /// Aborts the process if a fault at `place` requests it; `call` is the name in the message.
+    /// Aborts the process if an injected fault is set for `place`. `call` is the name in the
+    /// message.
     pub(crate) fn abort_if_ordered(&self, place: Place, call: &str) {
         if self.orders.as_ref().is_ok_and(|orders| orders.aborts(place)) {
-            eprintln!("rsb-fake-gpu: {call} aborts the process, as requested");
+            eprintln!("rsb-fake-gpu: {call} aborts the process, as requested by FAKE_GPU_FAULT");
             std::process::abort();
         }
     }
 
-    /// Returns the error in the environment variables; the text lives as long as the process.
+    /// Returns the error message for an invalid environment variable; empty if all are valid. It is
+    /// kept until the process ends.
     pub(crate) fn mistake(&self) -> &'static CStr {
         static MISTAKE: OnceLock<CString> = OnceLock::new();
         MISTAKE.get_or_init(|| {
@@ -25,7 +27,7 @@ impl State {
         })
     }
 
-    /// Returns the current number of GPUs.
+    /// Returns the number of GPUs; 0 after a fault has removed them.
     pub(crate) fn gpu_count(&self) -> Result<usize, Status> {
         match &self.orders {
             Err(_) => Err(status::NOT_INITIALIZED),
@@ -34,7 +36,7 @@ impl State {
         }
     }
 
-    /// Returns the GPU with the ordinal `device`.
+    /// Returns the index of the GPU with ordinal `device`.
     pub(crate) fn index(&self, device: c_int) -> Result<usize, Status> {
         let index = usize::try_from(device).ok().filter(|&index| index < self.gpus.len());
         index.ok_or(status::INVALID_DEVICE)

@@ -1,4 +1,4 @@
-//! Matrix products of the vendors' libraries, column-major.
+//! Column-major matrix products of rocBLAS, cuBLAS, hipBLASLt and cuBLASLt.
 
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ use crate::state::{Blas, State, Task, current};
 pub(crate) enum Refusal {
     /// Invalid handle, or a stream of another GPU.
     Handle,
-    /// A null pointer.
+    /// Null pointer.
     Pointer,
     /// A negative or too large size.
     Size,
@@ -21,11 +21,11 @@ pub(crate) enum Refusal {
     Value,
     /// A call that is not emulated.
     Unsupported,
-    /// The GPU failed.
+    /// Failure of the GPU.
     Execution,
 }
 
-/// A product as called, with the interface's constants converted to types.
+/// Arguments of a product, with the interface's constants converted to types.
 pub(crate) struct Call {
     /// Name used in faults.
     pub(crate) name: &'static str,
@@ -39,19 +39,20 @@ pub(crate) struct Call {
     pub(crate) batch: i32,
     /// Accumulation type.
     pub(crate) sums: Scalar,
-    /// Type whose rate it has.
+    /// Type whose peak rate determines the duration.
     pub(crate) dtype: Dtype,
     /// Epilogue; `bias` is the address of its bias.
     pub(crate) epilogue: Epilogue,
     pub(crate) bias: usize,
-    /// Algorithm to use, from 1; 0 if there is no choice.
+    /// Algorithm to use, counted from 1; 0 if the library has no choice of algorithms.
     pub(crate) algorithm: u64,
-    /// Stream, if it is not the handle's.
+    /// Stream to use instead of the handle's stream.
     pub(crate) stream: Option<usize>,
 }
 
 impl Call {
-    /// Creates a plain product in the handle's stream.
+    /// Creates a product without an epilogue in the handle's stream, with sizes and factors to be
+    /// filled in.
     pub(crate) fn plain(
         name: &'static str,
         handle: usize,
@@ -111,7 +112,7 @@ impl State {
         self.blas.get(handle).map_err(|_| Refusal::Handle)
     }
 
-    /// Sets the stream of subsequent products.
+    /// Sets the stream in which a handle enqueues products.
     pub(crate) fn send_products_to(&mut self, handle: usize, stream: usize) -> Result<(), Refusal> {
         let gpu = self.stream(stream).map_err(|_| Refusal::Handle)?.gpu;
         let blas = self.blas(handle)?;
@@ -130,7 +131,7 @@ impl State {
     /// Enqueues a product.
     ///
     /// # Safety
-    /// The factors must be null or each point to one value of the accumulation type.
+    /// The pointers to alpha and beta must be null, or point to values of the accumulation type.
     pub(crate) unsafe fn multiply(&mut self, call: &Call) -> Result<(), Refusal> {
         let blas = *self.blas(call.handle)?;
         let ([alpha, beta], [a, b, c]) = (call.factors, call.matrices);
@@ -142,11 +143,12 @@ impl State {
         if c.leading < m {
             return Err(Refusal::Size);
         }
-        // Only the calls that the program makes are emulated: factors on the host.
+        // Only calls that the program makes are emulated; they pass alpha and beta in host memory.
         if a.scalar != b.scalar || blas.scalars_on_gpu {
             return Err(Refusal::Unsupported);
         }
-        // SAFETY: guaranteed by the caller; neither is null.
+        // SAFETY: neither pointer is null, and the caller guarantees that both point to values of
+        // the accumulation type.
         let factors = unsafe { [call.sums.read(alpha), call.sums.read(beta)] };
         let [Some(alpha), Some(beta)] = factors else { return Err(Refusal::Unsupported) };
         let product = Product {

@@ -1,11 +1,11 @@
-//! Work captured once and launched as a whole.
+//! Graphs: work captured once and launched as a whole.
 
 use crate::gpu::LaunchPath;
 use crate::state::State;
 use crate::status::{self, Status};
 
 impl State {
-    /// Begins to capture the work of a stream. The default stream cannot be captured.
+    /// Starts to capture the work of a stream. Fails for the default stream.
     pub(crate) fn begin_capture(&mut self, stream: usize) -> Result<(), Status> {
         let stream = self.streams.get(stream)?;
         if stream.captured.is_some() {
@@ -21,7 +21,7 @@ impl State {
         Ok(self.graphs.add(captured))
     }
 
-    /// Instantiates a graph, ready to be launched.
+    /// Instantiates a graph for launching.
     pub(crate) fn instantiate(&mut self, graph: usize) -> Result<usize, Status> {
         let tasks = self.graphs.get(graph)?.clone();
         Ok(self.executables.add(tasks))
@@ -32,7 +32,8 @@ impl State {
         let gpu = self.stream(stream)?.gpu;
         self.sound(gpu)?;
         self.note("graph");
-        // Taken out while it runs, since its work changes the rest of the state.
+        // The graph's work is taken out of the state while it runs, since running it borrows the
+        // state mutably.
         let tasks = std::mem::take(self.executables.get(executable)?);
         let ran = tasks.iter().try_for_each(|task| self.run(stream, task, LaunchPath::Graph));
         *self.executables.get(executable)? = tasks;

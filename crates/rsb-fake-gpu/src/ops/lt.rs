@@ -1,5 +1,5 @@
-//! hipBLASLt and cuBLASLt: descriptions of products and matrices, and products by one of three
-//! algorithms. The libraries differ in their constants, [`Numbers`].
+//! hipBLASLt and cuBLASLt: product descriptions, matrix layouts, and products with one of three
+//! algorithms. The two libraries differ only in their constants, [`Numbers`].
 
 use std::ffi::{c_int, c_void};
 
@@ -10,31 +10,33 @@ use crate::orders::Fault;
 use crate::product::library::{Epilogue, Scalar};
 use crate::state::{Description, Layout, LtObject, State};
 
-/// Constants of one of the two interfaces.
+/// Constants of hipBLASLt or cuBLASLt.
 pub(crate) struct Numbers {
-    /// Name of its products in faults.
+    /// Name of the library's products in injected faults.
     pub(crate) name: &'static str,
-    /// Constant of a transposed operand.
+    /// Constant that selects transposition.
     pub(crate) transpose: c_int,
-    /// Attributes of a description: transposition of A and of B, epilogue, bias and the bias type.
+    /// Attributes of a product description: transposition of A and of B, epilogue, bias and bias
+    /// type.
     pub(crate) description: [c_int; 5],
-    /// Attribute of a description, of one byte, for fast accumulation of fp8, and the name of such
-    /// products in faults.
+    /// One-byte attribute of a product description that selects fast fp8 accumulation, and the name
+    /// of such products in injected faults. `None` if the library has no such attribute.
     pub(crate) fast: Option<(c_int, &'static str)>,
-    /// Attributes of a layout: number of matrices, and their stride.
+    /// Attributes of a matrix layout: number of matrices, and stride between them.
     pub(crate) layout: [c_int; 2],
     /// Size of an algorithm in 64-bit words.
     pub(crate) words: usize,
-    /// Converts the constant of an element type.
+    /// Converts the library's constant for an element type.
     pub(crate) scalar: fn(c_int) -> Result<Scalar, Refusal>,
-    /// Converts a compute type to the type of sums and factors, and the type whose rate the product
-    /// has.
+    /// Converts a compute type and an element type to the accumulation type, and to the type whose
+    /// peak rate determines the duration.
     pub(crate) sums: fn(c_int, Scalar) -> Result<(Scalar, Dtype), Refusal>,
-    /// Whether products of fp8 and i8 need A transposed and B not.
+    /// Whether fp8 and i8 products require A to be transposed and B not to be.
     pub(crate) is_strict: bool,
 }
 
-/// Objects of a product: the library's handle, its description, and the layouts of A, B and C.
+/// Handles that define a product: the library handle, the product description, and the layouts of
+/// A, B and C.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LtProduct {
     pub(crate) handle: usize,
@@ -42,7 +44,7 @@ pub(crate) struct LtProduct {
     pub(crate) layouts: [usize; 3],
 }
 
-/// Number of algorithms for every product.
+/// Number of algorithms offered for each product.
 const ALGORITHMS: usize = 3;
 
 /// Reads the value of an attribute.
@@ -53,12 +55,12 @@ unsafe fn read<T: Copy>(value: *const c_void, bytes: usize) -> Result<T, Refusal
     if value.is_null() || bytes != size_of::<T>() {
         return Err(Refusal::Value);
     }
-    // SAFETY: guaranteed by the caller, and it has the size of a `T`.
+    // SAFETY: the caller guarantees `bytes` readable bytes, which is the size of a `T`.
     Ok(unsafe { value.cast::<T>().read_unaligned() })
 }
 
 impl State {
-    /// Creates a description of a product.
+    /// Creates a product description.
     pub(crate) fn new_description(&mut self, compute: c_int) -> usize {
         let (transposed, epilogue) = ([false; 2], Epilogue::None);
         self.lt.add(LtObject::Description(Description {
@@ -70,12 +72,13 @@ impl State {
         }))
     }
 
-    /// Creates a layout of a matrix.
+    /// Creates a matrix layout.
     pub(crate) fn new_layout(&mut self, dtype: c_int, sizes: [u64; 2], leading: i64) -> usize {
         self.lt.add(LtObject::Layout(Layout { dtype, leading, sizes, batch: 1, stride: 0 }))
     }
 
-    /// Sets an attribute of a description or layout, or of a preference, which stores nothing.
+    /// Sets an attribute of a product description or a matrix layout. Attributes of a preference
+    /// are accepted and ignored.
     ///
     /// # Safety
     /// `value` must be null or point to `bytes` bytes.
@@ -129,7 +132,7 @@ impl State {
         }
     }
 
-    /// Returns a product without its factors and addresses.
+    /// Returns the arguments of a product, with factors and addresses to be filled in.
     fn lt_call(&mut self, numbers: &Numbers, product: LtProduct) -> Result<Call, Refusal> {
         let LtProduct { handle, description, layouts: [a, b, c] } = product;
         let Ok(LtObject::Description(of)) = self.lt.get(description).copied() else {
@@ -172,8 +175,9 @@ impl State {
         })
     }
 
-    /// Writes the algorithms for a product and returns their number. Each contains its index and a
-    /// mark of its product's size, so that an algorithm for another product is rejected.
+    /// Writes up to `wanted` algorithms for a product and returns their number. An algorithm
+    /// contains its index and a hash of the product's sizes, so that using it for another product
+    /// is detected.
     ///
     /// # Safety
     /// `results` must have space for `wanted` results.
@@ -191,7 +195,8 @@ impl State {
         for index in 0..count {
             let mut result = vec![0_u64; numbers.words + 4];
             (result[0], result[1], result[numbers.words]) = (index as u64, mark(call.sizes), 1024);
-            // SAFETY: the caller guarantees space for each.
+            // SAFETY: the caller guarantees space for `wanted` results, and `index` is less than
+            // `wanted`.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     result.as_ptr(),
@@ -206,8 +211,8 @@ impl State {
     /// Enqueues a product.
     ///
     /// # Safety
-    /// The factors must be null or each point to one value of the accumulation type; the algorithm
-    /// must be null or one of this library's.
+    /// The pointers to alpha and beta must be null, or point to values of the accumulation type.
+    /// `algorithm` must be null or point to an algorithm of this library.
     pub(crate) unsafe fn lt_multiply(
         &mut self,
         numbers: &Numbers,
@@ -221,7 +226,8 @@ impl State {
         if algorithm.is_null() {
             return Err(Refusal::Pointer);
         }
-        // SAFETY: the caller guarantees that it has at least two words.
+        // SAFETY: the pointer is not null, and the caller guarantees that it points to an
+        // algorithm, which has more than two words.
         let [place, of] = unsafe { [*algorithm, *algorithm.add(1)] };
         if of != mark(call.sizes) || place >= ALGORITHMS as u64 {
             return Err(Refusal::Value);
@@ -240,7 +246,7 @@ fn operand_sizes(layout: &Layout, transposed: bool) -> [u64; 2] {
     if transposed { [columns, rows] } else { [rows, columns] }
 }
 
-/// Returns a hash of the sizes.
+/// Returns a hash of the sizes, by which an algorithm identifies its product.
 fn mark(sizes: [i32; 3]) -> u64 {
     sizes.iter().fold(7, |mark: u64, &size| {
         mark.wrapping_mul(1_000_003).wrapping_add(size.unsigned_abs().into())

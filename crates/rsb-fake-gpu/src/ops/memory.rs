@@ -1,4 +1,4 @@
-//! Memory of GPUs and of the host.
+//! Device and host memory.
 
 use crate::gpu::{MEMORY_BYTES, Route};
 use crate::heap::Home;
@@ -19,17 +19,17 @@ pub(crate) enum Direction {
     AsTold,
 }
 
-/// Owner of memory to be freed.
+/// Kind of memory to free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A GPU, whether or not the memory is shared with the host.
+    /// Device memory, including memory shared with the host.
     Gpu,
     /// The host.
     Host,
 }
 
 impl State {
-    /// Allocates a block on the current GPU, or in pinned memory.
+    /// Allocates device memory on the current GPU, or pinned host memory.
     pub(crate) fn allocate(&mut self, bytes: usize, home: Home) -> Result<usize, Status> {
         let gpu = current();
         self.sound(gpu)?;
@@ -50,22 +50,22 @@ impl State {
             .any(|fault| matches!(fault, Fault::OutOfMemory(which) if self.allocations >= *which))
     }
 
-    /// Frees the block of this side at `address`.
+    /// Frees the block at `address`, which must be memory of kind `side`.
     pub(crate) fn release(&mut self, address: usize, side: Side) -> Result<(), Status> {
         let is_pinned = self.heap.find(address, 1).map(|block| block.home == Home::Pinned);
         let right = is_pinned == Some(side == Side::Host);
         if right && self.heap.take(address) { Ok(()) } else { Err(status::INVALID_VALUE) }
     }
 
-    /// Returns the free and total bytes of the current GPU.
+    /// Returns the free and total memory of the current GPU, in bytes.
     pub(crate) fn memory_info(&mut self) -> Result<[usize; 2], Status> {
         self.sound(current())?;
         Ok([self.free_bytes(current()), MEMORY_BYTES]
             .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 
-    /// Copies in a stream. Checks the direction as far as the GPU's end determines it, and that the
-    /// copy stays within allocated blocks.
+    /// Enqueues a copy in a stream. Fails if an address that `direction` requires to be on a GPU is
+    /// not in an allocated block.
     pub(crate) fn copy_in(
         &mut self,
         stream: usize,
@@ -102,7 +102,7 @@ impl State {
         self.wait(0)
     }
 
-    /// Fills memory with a byte value in a stream.
+    /// Enqueues a fill with a byte value in a stream.
     pub(crate) fn fill_in(
         &mut self,
         stream: usize,
@@ -116,7 +116,8 @@ impl State {
         self.hand_over(stream, Task::Fill { to, value, bytes })
     }
 
-    /// Copies from one GPU to another in a stream. Each end is an address and its GPU.
+    /// Enqueues a copy between GPUs in a stream. Source and destination are each an address and its
+    /// GPU.
     pub(crate) fn copy_to_peer(
         &mut self,
         stream: usize,

@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::state::{Function, Module, State, Task, current};
 use crate::status::{self, Status};
 
-/// Resources reported for every kernel. A real compiler would determine them.
+/// Register and shared memory use reported for every kernel. A real compiler would determine it.
 const REGISTERS: c_int = 40;
 const SHARED_BYTES: c_int = 2048;
 
@@ -25,12 +25,12 @@ pub(crate) struct Geometry {
     pub(crate) shared_bytes: u32,
 }
 
-/// Largest launch that an interface accepts.
+/// Launch limits of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
-    /// Threads of all blocks along one axis.
+    /// Product of blocks and threads per block, along each axis.
     pub(crate) threads: u64,
     /// Threads along x, y and z.
     pub(crate) block: [u32; 3],
@@ -61,13 +61,14 @@ fn are_within(sizes: &[u32; 3], limits: &[u32; 3]) -> bool {
 }
 
 impl State {
-    /// Loads the code object at `image` for the current GPU.
+    /// Loads the code object at `image` on the current GPU.
     ///
     /// # Safety
-    /// It must be null or a complete code object.
+    /// `image` must be null or point to a complete code object.
     pub(crate) unsafe fn load_image(&mut self, image: *const c_void) -> Result<usize, Status> {
         self.sound(current())?;
-        // SAFETY: guaranteed by the caller; code objects of this fake GPU specify their length.
+        // SAFETY: the caller guarantees a complete code object; the header of this compiler's code
+        // objects specifies their length.
         let image = unsafe { Image::read(image.cast()) }.ok_or(status::INVALID_IMAGE)?;
         if image.arch != self.model.arch {
             return Err(status::NO_BINARY_FOR_GPU);
@@ -75,7 +76,7 @@ impl State {
         Ok(self.modules.add(Module { gpu: current(), image }))
     }
 
-    /// Returns the kernel of a module with this name.
+    /// Returns the kernel `name` of a module.
     ///
     /// # Safety
     /// `name` must be null or point to a zero-terminated text.

@@ -17,7 +17,7 @@ impl State {
         Ok(self.events.add(Event { gpu: current(), at: None }))
     }
 
-    /// Records an event at the end of a stream, which must belong to the event's GPU.
+    /// Records an event at the current end of a stream, which must belong to the event's GPU.
     pub(crate) fn record(&mut self, event: usize, stream: usize) -> Result<(), Status> {
         let own = self.events.get(event)?.gpu;
         let stream = self.stream(stream)?;
@@ -35,7 +35,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes subsequent work of a stream wait for an event, if it was recorded.
+    /// Makes later work of a stream wait for an event. Has no effect if the event was not recorded.
     pub(crate) fn stream_waits(&mut self, stream: usize, event: usize) -> Result<(), Status> {
         let at = self.events.get(event)?.at;
         let stream = self.stream(stream)?;
@@ -46,8 +46,8 @@ impl State {
         Ok(())
     }
 
-    /// Returns the milliseconds between two events of the same GPU, including any injected clock
-    /// fault.
+    /// Returns the time between two events of the same GPU in milliseconds, after applying the
+    /// injected clock fault, if any.
     pub(crate) fn elapsed_ms(&mut self, from: usize, until: usize) -> Result<f32, Status> {
         let (from, until) = (*self.events.get(from)?, *self.events.get(until)?);
         let gpu = from.gpu;

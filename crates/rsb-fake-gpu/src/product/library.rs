@@ -1,4 +1,4 @@
-//! One matrix product of a vendor's library, column-major.
+//! A column-major matrix product of a vendor library.
 
 use std::ffi::c_void;
 
@@ -23,7 +23,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    /// Returns the type whose rate a product of such elements has.
+    /// Returns the type whose peak rate determines the duration of a product of such elements.
     pub(crate) fn dtype(self) -> Dtype {
         match self {
             Self::F64 => Dtype::F64,
@@ -35,7 +35,7 @@ impl Scalar {
         }
     }
 
-    /// Returns the number at `pointer`; `None` for types that are not accumulated in.
+    /// Returns the number at `pointer`; `None` if this is not an accumulation type.
     ///
     /// # Safety
     /// `pointer` must point to a value of this type.
@@ -53,7 +53,7 @@ impl Scalar {
     }
 }
 
-/// A matrix: its address, the distance between its columns, and between matrices of a batch.
+/// A batch of matrices: address, distance between columns, and distance between matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Operand {
     pub(crate) address: usize,
@@ -63,15 +63,16 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// Returns the number of elements from the first to the last of a batch of `rows` by `columns`
-    /// matrices (as stored).
+    /// Returns the number of elements from the first to the last element of `batch` matrices of
+    /// `rows` × `columns`, as stored.
     fn elements(&self, rows: usize, columns: usize, batch: usize) -> usize {
         let last = self.leading.saturating_mul(columns.saturating_sub(1)).saturating_add(rows);
         self.stride.saturating_mul(batch.saturating_sub(1)).saturating_add(last)
     }
 }
 
-/// A requested product. Factors are stored as bits, so that equal products compare equal.
+/// A product to compute, also used as a key. Factors are stored as the bits of an f64, so that keys
+/// can be compared and hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Product {
     /// Name used in faults.
@@ -83,7 +84,8 @@ pub(crate) struct Product {
     pub(crate) batch: usize,
     /// Types of A and B, and of C.
     pub(crate) types: [Scalar; 2],
-    /// Type whose rate it has: tf32 is f32 in memory.
+    /// Type whose peak rate determines the duration: tf32 for products that are stored as f32 but
+    /// computed in tf32.
     pub(crate) dtype: Dtype,
     /// Alpha and beta.
     pub(crate) factors: [u64; 2],
@@ -91,7 +93,7 @@ pub(crate) struct Product {
     pub(crate) epilogue: Epilogue,
     /// Address of the bias.
     pub(crate) bias: usize,
-    /// Algorithm to use, from 1; 0 if there is no choice.
+    /// Algorithm to use, counted from 1; 0 if the library has no choice of algorithms.
     pub(crate) algorithm: u64,
 }
 
@@ -119,7 +121,7 @@ impl Epilogue {
 }
 
 impl Product {
-    /// Returns the addresses of its operands.
+    /// Returns the addresses of A, B, C and the bias.
     pub(crate) fn addresses(&self) -> [u64; 4] {
         [self.a.address, self.b.address, self.c.address, self.bias].map(|address| address as u64)
     }
@@ -141,13 +143,13 @@ impl Product {
         }?;
         let Shape { m, n, k } = self.shape;
         let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
-        // The first algorithm is deliberately not the fastest.
+        // The first algorithm is deliberately not the fastest, so that tests can check the search.
         let dependent_reads =
             [40, 0, 80].get(self.algorithm.wrapping_sub(1) as usize).copied().unwrap_or(0);
         Ok(Work { dependent_reads, ..Work::vector(self.dtype, flops) })
     }
 
-    /// Returns whether there is a product of these types.
+    /// Returns whether products of these types are emulated.
     pub(crate) fn is_known(&self) -> bool {
         use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
         let floating = [[F64, F64], [F32, F32], [F16, F32], [Bf16, F32], [F16, F16], [Bf16, Bf16]];
@@ -157,7 +159,8 @@ impl Product {
             || (self.types == [I8, I32] && self.epilogue == Epilogue::None)
     }
 
-    /// Computes in the operand types. Column-major is the transpose of row-major: Cᵀ = Bᵀ·Aᵀ.
+    /// Computes the product for element types A and C. A column-major matrix is the transpose of a
+    /// row-major one, so this computes Cᵀ = Bᵀ·Aᵀ.
     fn compute_as<A: Element, C: Element>(
         &self,
         launch: &mut Launch<'_>,
@@ -186,7 +189,7 @@ impl Product {
             if bias.is_empty() {
                 multiply(turned, left, right, &mut dense, scale);
             } else {
-                // The epilogue is applied before the only rounding.
+                // Compute in f64, so that the result is rounded only once, after the epilogue.
                 let mut wide: Vec<f64> = dense.iter().map(|c| c.get()).collect();
                 super::multiply(turned, left, right, &mut wide, scale);
                 for (at, (c, x)) in dense.iter_mut().zip(wide).enumerate() {

@@ -1,5 +1,5 @@
-//! Current GPU or context of a thread. HIP has a current GPU, initially the first; CUDA has a
-//! current context, initially none. Both determine a GPU.
+//! The GPU or context that is current in a thread. In HIP this is initially the first GPU. In CUDA
+//! a thread initially has no current context; a context belongs to a GPU.
 
 use std::cell::Cell;
 
@@ -24,14 +24,14 @@ pub(crate) fn make_current(gpu: usize) {
 /// The primary context of a GPU.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Primary {
-    /// Handle; 0 before it is first retained.
+    /// Handle; 0 before the context is retained for the first time.
     pub(crate) handle: usize,
     /// Reference count.
     held: u32,
 }
 
 impl State {
-    /// Retains the primary context of a GPU. After its last release, a new context is created.
+    /// Retains the primary context of a GPU, creating it if nothing holds it.
     pub(crate) fn retain(&mut self, gpu: usize) -> Result<usize, Status> {
         self.sound(gpu)?;
         if self.gpu(gpu)?.primary.held == 0 {
@@ -42,7 +42,8 @@ impl State {
         Ok(primary.handle)
     }
 
-    /// Releases the primary context of a GPU. The last release frees all memory of the GPU.
+    /// Releases the primary context of a GPU. The last release destroys the context and frees all
+    /// memory of the GPU.
     pub(crate) fn unretain(&mut self, gpu: usize) -> Result<(), Status> {
         let primary = &mut self.gpu(gpu)?.primary;
         primary.held = primary.held.checked_sub(1).ok_or(status::INVALID_CONTEXT)?;
@@ -59,7 +60,7 @@ impl State {
         self.contexts.get(context).copied().map_err(|_| status::INVALID_CONTEXT)
     }
 
-    /// Makes a context current in this thread; 0 for none.
+    /// Makes a context current in this thread; 0 for no context.
     pub(crate) fn set_context(&mut self, context: usize) -> Result<(), Status> {
         if context != 0 {
             make_current(self.gpu_of(context)?);
@@ -68,7 +69,8 @@ impl State {
         Ok(())
     }
 
-    /// Makes the GPU of this thread's context current, for the following call.
+    /// Makes the GPU of this thread's context current for the following call. Fails if there is no
+    /// context.
     pub(crate) fn enter_context(&mut self) -> Result<(), Status> {
         match CONTEXT.get() {
             0 => Err(status::INVALID_CONTEXT),

@@ -1,7 +1,7 @@
-//! Units of work, run immediately or captured for a graph, and their cost.
+//! Units of work, run immediately or captured in a graph, and their durations.
 //!
-//! A kernel's result is not computed again until something writes to its inputs or outputs: a
-//! benchmark launches the same kernel thousands of times, and the host is slow.
+//! A kernel's result is reused until something writes to its inputs or outputs, since a benchmark
+//! launches the same kernel thousands of times and the host is slow.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) enum Task {
     Fill { to: usize, value: u8, bytes: usize },
 }
 
-/// A computed result that is still in memory.
+/// Result of earlier work that need not be recomputed while the blocks have these versions.
 #[derive(Debug, Clone)]
 struct Memo {
     work: Work,
@@ -36,13 +36,13 @@ struct Memo {
     versions: Vec<u64>,
 }
 
-/// All memos, by task.
+/// Results of earlier work, by task.
 #[derive(Debug, Default)]
 pub(crate) struct Memos {
     known: HashMap<Task, Memo>,
 }
 
-/// Number of memos at which all are discarded.
+/// Maximum number of memos; when it is reached, all are discarded.
 const MOST_MEMOS: usize = 1024;
 
 impl Memos {
@@ -77,7 +77,7 @@ impl Task {
         }
     }
 
-    /// Returns the line for the file of calls.
+    /// Returns the line for the file `FAKE_GPU_CALLS`.
     fn line(&self) -> String {
         match self {
             Self::Kernel { .. } | Self::Product(_) => format!("launch {}", self.name()),
@@ -99,7 +99,7 @@ impl Task {
 }
 
 impl State {
-    /// Enqueues work in a stream: runs it, or captures it during a capture.
+    /// Runs work in a stream, or adds it to the graph that the stream captures.
     pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), Status> {
         let gpu = self.stream(handle)?.gpu;
         self.sound(gpu)?;
@@ -158,7 +158,8 @@ impl State {
         }
     }
 
-    /// Returns the result of a kernel, computed or from a memo.
+    /// Runs a kernel or product, unless its result is still in memory. Returns the amount of work
+    /// and the accessed ranges.
     fn compute_or_recall(
         &mut self,
         gpu: usize,
@@ -208,7 +209,7 @@ impl State {
         self.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(which))
     }
 
-    /// Returns whether an injected fault prevents the work.
+    /// Applies injected faults, and returns whether they keep the work from running.
     fn breaks(&mut self, gpu: usize, task: &Task) -> Result<bool, Status> {
         let Ok(orders) = &self.orders else { return Err(status::NOT_INITIALIZED) };
         let mut happened: Option<fn(&mut Gpu)> = None;
@@ -247,8 +248,8 @@ impl State {
                 return Err(status::INVALID_VALUE);
             }
         }
-        // SAFETY: ranges in allocated blocks are completely within them, as checked; other memory
-        // belongs to the caller, who guarantees it. The ranges may overlap.
+        // SAFETY: a range that begins in an allocated block is within it, as checked; the caller of
+        // the C interface guarantees that other memory is valid. Ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         self.heap.mark_written(to);
         Ok(())
@@ -256,7 +257,7 @@ impl State {
 
     fn fill(&mut self, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
         let Some(block) = self.heap.find(to, bytes) else { return Err(status::INVALID_VALUE) };
-        // Fresh memory is already zero, and writing it would take pages of the host.
+        // Fresh memory is already zero, and writing to it would use memory of the host.
         if value == 0 && block.version == 0 {
             return Ok(());
         }
@@ -267,8 +268,8 @@ impl State {
         Ok(())
     }
 
-    /// Returns the route from `from` to `to`. At least one of them must be memory of a GPU or
-    /// pinned.
+    /// Returns the route of a copy between two addresses. At least one must be in device or pinned
+    /// memory.
     pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, Status> {
         let to = self.heap.around(to).map(|block| block.home);
         let from = self.heap.around(from).map(|block| block.home);
@@ -284,8 +285,8 @@ impl State {
     }
 }
 
-/// Returns the traffic, divided between memory and the second-level cache, which serves recently
-/// used blocks that fit.
+/// Returns the memory and cache traffic of a kernel. Blocks that it finds in the second-level cache
+/// count as cache traffic. Updates `cached`.
 fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u64) -> Traffic {
     let mut traffic = Traffic::default();
     for one in touched {
@@ -304,13 +305,13 @@ fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u6
     traffic
 }
 
-/// Applies `to` to at most `count` of the first bytes of the last result.
+/// Applies `to` to the first bytes of the last written range, at most `count` of them.
 fn change(touched: &[Touched], count: usize, to: impl Fn(u8) -> u8) {
     let Some(result) = touched.iter().rfind(|one| one.written) else { return };
     let (from, end) = result.range();
     for address in (from..end).take(count) {
-        // SAFETY: the range was checked to be written by the kernel that has just ended, and the
-        // state is locked.
+        // SAFETY: `Launch` checked that the range is in an allocated block, the kernel that wrote
+        // it has ended, and the state is locked.
         let byte = unsafe { &mut *(address as *mut u8) };
         *byte = to(*byte);
     }

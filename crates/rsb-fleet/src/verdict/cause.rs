@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::MeasuredNode;
 use super::class::{MEDIAN_ERROR, NodeLevel};
 
-/// Nodes that a group needs, and that must be outside of it.
+/// Minimum number of nodes in a group, and of nodes outside it.
 const MIN_GROUP: usize = 3;
-/// Causes of one metric.
+/// Maximum number of common causes per metric.
 const MAX_CAUSES: usize = 5;
-/// Efficiency of the median absolute deviation, by which its degrees of freedom are fewer.
+/// Efficiency of the median absolute deviation, by which the degrees of freedom are reduced.
 const MAD_EFFICIENCY: f64 = 0.37;
 
 /// A group of nodes that is slow as a whole.
@@ -56,7 +56,7 @@ impl AttributeGroup {
     }
 }
 
-/// When the shift of a group is a cause.
+/// Limits from which the shift of a group counts as a cause.
 pub(super) struct CauseLimits {
     /// Smallest shift, as a logarithm of time.
     pub(super) effect: f64,
@@ -132,7 +132,7 @@ struct Shift {
 /// Levels of the whole class.
 struct Overall {
     center: f64,
-    /// The level that a tenth of the nodes reaches.
+    /// Level that only the fastest tenth of the nodes reaches.
     fast_end: f64,
 }
 
@@ -146,13 +146,13 @@ fn shift_of(
     let is_inside = |level: &&NodeLevel| group.members.contains(&level.node);
     let inside: Vec<f64> = levels.iter().filter(is_inside).map(|level| level.value).collect();
     let others = levels.len() - inside.len();
-    // If nearly all nodes are slow, the fast ones are the exception.
+    // If nearly all nodes are slow, the group is not the exception: the fast nodes are.
     if inside.len() < MIN_GROUP || others < MIN_GROUP || 5 * others < levels.len() {
         return None;
     }
     let center = median(&inside)?;
-    // Skips most groups of a large fleet. A small group hardly moves the center of the class; a
-    // large one leaves at least the fast end to the others.
+    // A cheap test that rules out most groups of a large fleet. A small group hardly moves the
+    // center of the class; with a large group, at least the fast end consists of other nodes.
     let is_small = 10 * inside.len() < levels.len();
     let start = if is_small { overall.center } else { overall.fast_end };
     if center - start < limits.effect {

@@ -9,17 +9,17 @@ use rsb_stats::estimate::{mean, median, median_absolute_deviation, variance};
 use super::cause::{self, AttributeGroup, CauseLimits, CommonCause};
 use super::{Draft, MeasuredNode, MetricDeviation, MetricValues, NodeState, VerdictRule};
 
-/// From this many nodes on, a node is compared with all of them, itself included: its weight is
-/// negligible, and it may be trimmed.
+/// In classes of at least this many nodes, a node is compared with all of them, including itself:
+/// its weight is negligible, and it may be trimmed.
 const LEAVE_ONE_OUT_BELOW: usize = 50;
-/// Other nodes from which on the spread of a class is known well enough to say that it explains a
+/// Minimum number of other nodes for the spread of a class to be known well enough to explain a
 /// deviation.
 pub(super) const KNOWN_SPREAD_FROM: usize = 9;
 /// A healthy node deviates at most by this many standard deviations of its class.
 const HEALTHY_REACH: f64 = 4.0;
-/// Degrees of freedom that the common noise between processes adds to that of a node.
+/// Degrees of freedom that the noise common to all nodes adds to those of a node's own noise.
 const COMMON_NOISE_DF: f64 = 4.0;
-/// Error of a median over that of a mean, for normal values: √(π/2).
+/// Ratio of the standard error of a median to that of a mean, for normal values: √(π/2).
 pub(super) const MEDIAN_ERROR: f64 = 1.2533;
 
 /// Level of one metric on one node.
@@ -41,7 +41,8 @@ impl NodeLevel {
         Some(Self { node, value, variance: variance(&logs), processes: logs.len() })
     }
 
-    /// Squared error of a median of so many processes, per variance of one.
+    /// Returns the squared error of a median over this node's processes, relative to the variance
+    /// of one process.
     fn share(&self) -> f64 {
         let count = self.processes as f64;
         if self.processes < 3 { 1.0 / count } else { MEDIAN_ERROR.powi(2) / count }
@@ -62,7 +63,7 @@ struct ProcessNoise {
 }
 
 impl ProcessNoise {
-    /// Returns the noise that the nodes have in common: `None` if no node has two processes.
+    /// Returns the noise common to all nodes; `None` if no node has two processes.
     fn of(levels: &[NodeLevel]) -> Option<Self> {
         let variances: Vec<f64> = levels.iter().filter_map(|level| level.variance).collect();
         let counts: Vec<f64> = levels
@@ -71,7 +72,8 @@ impl ProcessNoise {
             .map(|level| level.processes as f64)
             .collect();
         let degrees = median(&counts)? - 1.0;
-        // Median of χ² over its degrees of freedom (Wilson and Hilferty, 1931).
+        // Divide by the median of χ² relative to its degrees of freedom (Wilson and Hilferty,
+        // 1931).
         let pooled = median(&variances)? / (1.0 - 2.0 / (9.0 * degrees)).powi(3);
         let mut noise = Self { pooled, typical_squared_error: 0.0 };
         let errors: Vec<f64> = levels.iter().map(|level| noise.squared_error(level)).collect();
@@ -79,7 +81,7 @@ impl ProcessNoise {
         Some(noise)
     }
 
-    /// Squared error of a level: the node's own noise, shrunk towards the common one.
+    /// Returns the squared error of a level: the node's own noise, shrunk toward the common one.
     fn squared_error(&self, level: &NodeLevel) -> f64 {
         let own = (level.processes - 1) as f64;
         let total = COMMON_NOISE_DF * self.pooled + own * level.variance.unwrap_or(0.0);
@@ -103,8 +105,8 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Returns the statistics of `sorted` values without the `trimmed` lowest and highest
-    /// (Tukey's trimmed t, 1963). Without trimming, the chance of another normal value is exact.
+    /// Returns the statistics of `sorted` values without the `trimmed` lowest and highest (Tukey's
+    /// trimmed t, 1963). Without trimming, the resulting probability is exact for normal values.
     pub(super) fn of(sorted: &[f64], trimmed: usize) -> Option<Self> {
         let count = sorted.len();
         let kept = sorted.get(trimmed..count.checked_sub(trimmed)?)?;
@@ -128,7 +130,8 @@ impl Peers {
     }
 }
 
-/// Variance of a mean with a share trimmed at each end over that of the mean, for normal values.
+/// Returns the variance of a mean with `share` trimmed at each end, relative to that of the
+/// untrimmed mean, for normal values.
 fn trimming_cost(share: f64) -> f64 {
     if share <= 0.0 {
         return 1.0;
@@ -139,12 +142,12 @@ fn trimming_cost(share: f64) -> f64 {
     (kept - 2.0 * z * density + 2.0 * share * z * z) / (kept * kept)
 }
 
-/// What a class of nodes is compared with.
+/// Reference values with which the nodes of a class are compared.
 struct Standard {
     /// Median, from which deviations are reported.
     center: f64,
     center_error: f64,
-    /// Median absolute deviation: slow nodes hardly change it, even a third of the class.
+    /// Median absolute deviation, which hardly changes even if a third of the nodes is slow.
     spread: f64,
 }
 
@@ -196,7 +199,7 @@ impl ClassMembers<'_> {
         self.members.iter().filter_map(value).collect()
     }
 
-    /// Notes the nodes without a metric that most of their class have.
+    /// Records the nodes that lack a metric which most nodes of their class have.
     fn note_missing(&self, metric: &str, levels: &[NodeLevel], drafts: &mut [Draft]) {
         if 2 * levels.len() <= self.members.len() {
             return;
@@ -260,7 +263,7 @@ impl ClassMembers<'_> {
         drafts: &mut [Draft],
     ) {
         let Some(standard) = Standard::of(values) else { return };
-        // As many nodes as may be slow before the breaker opens.
+        // Trim as many nodes as may be slow before the whole class is reported.
         let fifth = |count: usize| (self.rule.breaker_percent / 100.0 * count as f64) as usize;
         let leaves_out = is_own && values.len() < LEAVE_ONE_OUT_BELOW;
         let all = Peers::of(values, fifth(values.len()));

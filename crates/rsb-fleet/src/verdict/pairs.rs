@@ -1,4 +1,5 @@
-//! A suspect is measured again next to a node of its class that passed, before it is called.
+//! Measures a suspect again next to a node of its class that passed, before the suspect is called
+//! slow.
 
 use rsb_stats::estimate::mean;
 use rsb_stats::interval::mean_interval;
@@ -44,7 +45,7 @@ pub enum Confirmation {
         /// Interval.
         interval_percent: [f64; 2],
     },
-    /// More pairs are needed.
+    /// The pairs are inconclusive: more are needed.
     Open {
         /// Number of usable pairs.
         pairs: usize,
@@ -58,9 +59,9 @@ pub fn pair_order(rounds: usize) -> Vec<PairSide> {
     [Reference, Suspect, Suspect, Reference].repeat(rounds)
 }
 
-/// Judges the pairs of a suspect that was `slower_percent` slower than its class. At least half of it
-/// must be left: in a class that spreads by more than the minimum effect, a node whose slowness
-/// was transient is often slower than the other node of its pair.
+/// Judges the pairs of a suspect that was `slower_percent` slower than its class. At least half of
+/// that slowdown must remain: in a class whose spread exceeds the minimum effect, a node whose
+/// slowness was transient is often slower than the other node of its pair.
 pub fn confirm(pairs: &[JobPair], slower_percent: f64, rule: &VerdictRule) -> Confirmation {
     let mut differences = Vec::new();
     for pair in pairs {

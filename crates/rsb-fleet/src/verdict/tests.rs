@@ -1,4 +1,4 @@
-//! Rules of the verdict, on made-up nodes.
+//! Tests of the rules of the verdict, on synthetic nodes.
 
 use proptest::prelude::*;
 use rsb_stats::distribution::normal_exceeded_with;
@@ -8,7 +8,7 @@ use super::class::Peers;
 use super::*;
 use crate::advice::drain_advice;
 
-/// Levels of a quiet class, in percent.
+/// Levels of a class with little spread, in percent.
 const QUIET: [f64; 7] = [0.0, 0.1, -0.1, 0.05, -0.05, 0.15, -0.15];
 
 fn values(processes: Vec<f64>) -> MetricValues {

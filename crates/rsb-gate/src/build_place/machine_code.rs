@@ -1,9 +1,9 @@
-//! Compares executables: they do the same if their loaded parts are equal, except for the source
-//! locations that panics name.
+//! Compares executables: two executables behave the same if their loaded parts are equal, except
+//! for the source locations in panic messages.
 //!
 //! A comment that moves lines changes only these locations (`core::panic::Location`: a file, a
 //! line, a column). Any other difference, in code or data, may change the speed of a program, so it
-//! always counts.
+//! always counts as a change.
 
 use object::elf::{SHF_ALLOC, SHT_NOBITS, SHT_NOTE};
 use object::read::elf::{ElfFile64, FileHeader as _};
@@ -11,11 +11,11 @@ use object::{Object as _, ObjectSection as _, SectionFlags};
 
 /// Size of a `Location` on 64-bit machines: the file's address and length, then line and column.
 const LOCATION: usize = 24;
-/// Offset of the line and the column in it.
+/// Offset of the line and the column in a `Location`.
 const LINE: usize = 16;
 
-/// Returns whether the executables `one` and `other` do the same. Files that cannot be read as ELF
-/// must be equal byte for byte.
+/// Returns whether the executables `one` and `other` behave the same. Files that cannot be read as
+/// ELF must be equal byte for byte.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other
         || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
@@ -57,7 +57,7 @@ impl<'a> LoadedImage<'a> {
         let mut sections = Vec::new();
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else { continue };
-            // A note describes the build.
+            // Skip notes, which only describe the build.
             if sh_flags.0 & SHF_ALLOC.0 == 0 || sh_type == SHT_NOTE {
                 continue;
             }
@@ -89,8 +89,8 @@ impl<'a> LoadedImage<'a> {
         let mut at = 0;
         while let Some(offset) = a.data[at..].iter().zip(&b.data[at..]).position(|(a, b)| a != b) {
             let differs = at + offset;
-            // A location begins at a multiple of eight, and the byte that differs is in its last
-            // eight.
+            // A location begins at a multiple of eight and ends with its line and column, so the
+            // byte that differs must be in its last eight bytes.
             let begin = (differs & !7).checked_sub(LINE);
             match begin {
                 Some(begin) if self.is_place(a, begin) && begin + LOCATION <= a.data.len() => {
@@ -113,7 +113,8 @@ impl<'a> LoadedImage<'a> {
     /// Returns the text whose address and length are at `begin` of `section`.
     fn name_at(&self, section: &Section<'_>, begin: usize) -> Option<&[u8]> {
         let address = match word_at(section.data, begin)? {
-            // Position-independent programs get the address when they are loaded.
+            // In a position-independent program, the address is filled in when it is loaded, by a
+            // relocation.
             0 => self.relocated_to(section.address + begin as u64)?,
             address => address,
         };

@@ -41,7 +41,8 @@ pub struct Sides {
     environment: Environment,
     baseline: Run,
     current: Run,
-    /// When each case was first judged slower or faster, if whole processes take turns.
+    /// Number of pairs after which each case was first judged slower or faster; recorded only if
+    /// whole processes take turns.
     called: BTreeMap<CaseId, FirstCall>,
 }
 
@@ -182,8 +183,8 @@ impl Sides {
         sides.iter().all(|side| side.executables().is_some_and(|side| side.counts_itself(id)))
     }
 
-    /// Counts the cases whose harness counts them, unless they were counted before, for at most
-    /// `time`. Returns the time that this took.
+    /// Collects the instruction counts of cases whose harness reports them, unless they were
+    /// counted before, for at most `time`. Returns the time used.
     fn count_by_harness(&mut self, time: Duration, listener: &mut Listener<'_>) -> Duration {
         let SidePrograms::Benches(sides) = self.programs.clone() else { return Duration::ZERO };
         let was_counted = |case: &Case| {
@@ -207,7 +208,7 @@ impl Sides {
         began.elapsed()
     }
 
-    /// Lists every case as measured, without times, if only other metrics are judged.
+    /// Records every case in both runs without times, for judging only other metrics.
     pub fn leave_times_out(&mut self) {
         let cases = self.cases.clone();
         self.leave_times_out_of(&cases);
@@ -222,7 +223,7 @@ impl Sides {
         }
     }
 
-    /// Leaves out the cases, after [`Sides::leave_times_out`], if only executables are judged.
+    /// Removes the cases recorded by [`Sides::leave_times_out`], for judging only executables.
     pub fn leave_cases_out(&mut self) {
         self.cases.clear();
         for run in [&mut self.baseline, &mut self.current] {
@@ -230,9 +231,9 @@ impl Sides {
         }
     }
 
-    /// Counts `metrics` of the measured cases. Counting takes at most `time` for another project,
-    /// and at most the time limit of a suite for this program, whose instructions are counted
-    /// whatever the `metrics`. Returns a summary for the user.
+    /// Counts `metrics` of the measured cases, and returns a summary for the user. For another
+    /// project, counting takes at most `time`. For this program, it counts instructions whatever
+    /// the `metrics`, for at most the time limit of a suite.
     pub fn count(
         &mut self,
         metrics: &[CountedMetric],
@@ -314,7 +315,7 @@ impl Sides {
                 Ok(counts) => counts.get(id).cloned(),
                 Err(reason) => Some(Err(reason.clone())),
             };
-            // Its harness has counted it.
+            // The harness already counted this case's instructions.
             let is_own = self.counts_itself(id) && metrics.contains(&CountedMetric::Instructions);
             let is_counted = is_own && self.has_values(id);
             counted += usize::from(is_counted || matches!(count, Some(Ok(_))));
@@ -368,7 +369,7 @@ impl Sides {
             let case = harness::case_of(CaseId::from_segments(&["code-size", target]));
             let runs = [(&mut self.baseline, &before), (&mut self.current, &after)];
             for (run, sizes) in runs {
-                // A target that one side lacks has no verdict.
+                // A target that exists on only one side gets no verdict.
                 let Some(size) = sizes.get(target) else { continue };
                 let progress = assemble::CaseProgress::default();
                 let mut result =
@@ -456,8 +457,8 @@ impl Sides {
                 let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
                 let mut result = result.clone();
                 if let Some(known) = known {
-                    // Samples that only one side could repeat have no partner and would shift all
-                    // later pairs.
+                    // Drop samples that only one side could repeat: they have no partner and would
+                    // shift all later pairs.
                     if count_samples(&both.baseline, id) != count_samples(&both.current, id) {
                         result.samples.clear();
                     }
@@ -468,8 +469,8 @@ impl Sides {
         }
     }
 
-    /// Returns the number of turns of a pair if there is time. Workers have one, because they
-    /// interleave samples.
+    /// Returns the number of turns of a pair if time allows. Pairs of workers have one turn,
+    /// because workers interleave samples.
     const fn most_turns(&self) -> u32 {
         match self.programs {
             SidePrograms::Workers(_) => 1,
@@ -598,7 +599,7 @@ mod tests {
         }
     }
 
-    /// Checks that there is no verdict, and returns the reason of each case.
+    /// Asserts that the verdict is inconclusive, and returns the reason code of each case.
     fn inconclusive_reasons(sides: &Sides) -> Vec<(String, ReasonCode)> {
         let result = sides.compare(&Policy::default());
         assert_eq!(result.verdict, Verdict::Inconclusive);

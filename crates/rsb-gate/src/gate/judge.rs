@@ -90,17 +90,17 @@ impl Judge {
         self.sides(named)
     }
 
-    /// Checks, before a run is measured, that `text` will name another side once that run is
+    /// Checks, before a run is measured, that `text` will not refer to the new run once it is
     /// stored.
     ///
     /// # Errors
-    /// If it names nothing, cannot be read, or would name the new run itself.
+    /// If it refers to nothing, cannot be read, or would refer to the new run itself.
     pub fn check_before_run(&self, text: &str) -> Result<(), EngineError> {
         match before_latest(text) {
             Some(0) => Err(EngineError::usage(anyhow!(
                 "`{text}` will be the new run itself; use `previous`"
             ))),
-            // The latest run now is the previous one then.
+            // Once the new run is stored, the run that is now the latest is the previous one.
             Some(1) => latest(&self.store).map(drop),
             Some(runs) => self.before_latest(runs - 1).map(drop),
             None => self.sides(&[text.to_owned()]).map(drop),
@@ -145,7 +145,7 @@ impl Judge {
             && self.store.run(text).is_ok_and(|run| run.run_id.0 == text)
     }
 
-    /// Expands `text` to the sides it names. The name of a saved baseline takes precedence over
+    /// Expands `text` to the sides it refers to. The name of a saved baseline takes precedence over
     /// that of a Criterion result.
     fn expand_side(&self, text: &str) -> Vec<String> {
         let is_saved =
@@ -268,7 +268,7 @@ impl Judge {
         &self.policy
     }
 
-    /// Takes baselines from `files`, which belong to the merge base `commit` with `revision`.
+    /// Uses the baselines in `files`, which come from `commit`, the merge base with `revision`.
     pub fn take_base(&mut self, files: &Path, commit: &str, revision: &str) {
         files.clone_into(&mut self.directories.baselines);
         self.base = Some((commit.to_owned(), revision.to_owned()));
@@ -295,7 +295,7 @@ impl Judge {
         };
         Some(ComparisonNote::new(
             ComparisonNoteCode::Policy,
-            format!("{origin}; --policy names another"),
+            format!("{origin}; choose another one with --policy"),
         ))
     }
 
@@ -325,7 +325,7 @@ impl Source {
     }
 }
 
-/// Returns why `current` cannot be judged against `baseline` if a run is on both sides.
+/// Returns why `current` cannot be judged against `baseline`; `None` unless a run is on both sides.
 pub fn is_itself(baseline: &[Run], current: &[Run], directories: &Directories) -> Option<String> {
     let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
     Some(format!(
@@ -345,8 +345,8 @@ pub struct SavedComparison {
 }
 
 /// Compares `run` with the baseline saved for its machine and suite, if there is one. Returns the
-/// verdict of the last `gate` that remeasured them if it is still valid, else the verdict on the
-/// stored values.
+/// verdict of the last `gate` call that remeasured these runs if it is still valid, else the
+/// verdict on the stored values.
 ///
 /// # Errors
 /// If the baseline cannot be read or contains the run itself.

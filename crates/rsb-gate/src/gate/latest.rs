@@ -1,4 +1,5 @@
-//! Selects the run if none is named: the latest by time, unless another may be the latest.
+//! Selects the run if the user names none: the latest by time, unless it is uncertain which run is
+//! the latest.
 
 use std::path::Path;
 
@@ -76,7 +77,8 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
             run.run_id
         ));
     }
-    // A clock was set back, or a file has the wrong number.
+    // If the latest run by time is not the last in the sequence, a clock was set back, or a file
+    // has the wrong number.
     let last = store.last_in_sequence().ok().flatten().filter(|last| *last != run.run_id)?;
     Some(format!(
         "the run {} is the latest by time, and {last} by sequence number: name the run to use, or \
@@ -85,8 +87,8 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
     ))
 }
 
-/// Returns why `run`, which was not named, is probably not meant: the source tree has changed
-/// since. `more` are the other arguments of `gate` that judge it.
+/// Returns why the user probably does not mean `run`, which was selected automatically: the source
+/// tree has changed since. `more` contains the other arguments with which `gate` judges it.
 pub(super) fn of_another_tree(run: &Run, directories: &Directories, more: &str) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;

@@ -44,7 +44,8 @@ fn own_dir() -> PathBuf {
     std::env::var_os("CRITERION_HOME").map_or_else(|| target.join("criterion"), PathBuf::from)
 }
 
-/// Returns how many runs before the latest one `text` means: `previous`, `latest~2`.
+/// Returns how many runs before the latest one `text` refers to: 1 for `previous`, 2 for
+/// `latest~2`.
 pub(super) fn before_latest(text: &str) -> Option<u32> {
     match text {
         "latest" => Some(0),
@@ -53,8 +54,8 @@ pub(super) fn before_latest(text: &str) -> Option<u32> {
     }
 }
 
-/// Returns advice if saved Criterion results did not decide: more runs, the sides in turns, and how
-/// to name them all. `None` if the sides are not saved Criterion results.
+/// Returns advice for saved Criterion results that were inconclusive: measure more runs, alternate
+/// the sides, and name all results. `None` if the sides are not saved Criterion results.
 pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
     let (dir, before) = first_saved(baseline)?;
     let (other_dir, after) = first_saved(current)?;

@@ -1,9 +1,10 @@
 //! Measures suspects interleaved with the program that made the baseline. Effects of the machine
-//! are then on both sides, and what remains is due to the code.
+//! then apply to both sides, so any remaining difference is due to the code.
 //!
-//! This applies to code of this program on CPUs. On GPUs and in vendor libraries, both programs
-//! share the driver and library that are judged, so only the stored baseline counts. The same is
-//! true of commands in a file of `--custom`, which are not part of either program.
+//! This works for code of this program on CPUs. On GPUs and in vendor libraries, both programs use
+//! the same installed driver and library, which are the subject of the verdict, so only the stored
+//! baseline counts. The same is true of commands in a file of `--custom`, which are not part of
+//! either program.
 //!
 //! `rsb_store::Programs` keeps the programs. If none is kept, as on a fresh checkout, the revision
 //! that made the baseline is built.
@@ -27,19 +28,20 @@ pub trait Revisions: fmt::Debug {
     /// Checks that a baseline made by `commit` may be used here.
     ///
     /// # Errors
-    /// If it may not; the text gives the reason and the fix.
+    /// If the baseline may not be used; the text gives the reason and the fix.
     fn check(&self, commit: &str) -> Result<(), String>;
 
     /// Returns the program of `commit`, built like this one.
     ///
     /// # Errors
-    /// If there is none; the text gives the reason and the fix.
+    /// If the program cannot be provided; the text gives the reason and the fix.
     fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String>;
 }
 
-/// How the suspects of a comparison can be settled.
+/// Whether the suspects of a comparison can be decided by measuring them with the baseline's
+/// program.
 pub(super) enum PairedRerun<'r> {
-    /// No suspect can be settled by measuring two programs.
+    /// No suspect can be decided by measuring two programs.
     NotNeeded,
     /// There is no program, so only the stored baseline counts.
     RecordAlone {
@@ -67,8 +69,8 @@ struct BaselineProgram<'r> {
 }
 
 impl<'r> PairedRerun<'r> {
-    /// Prepares to settle the suspects of `result`, the verdicts on `current` against `baseline`.
-    /// Builds the program if it is neither kept nor built yet.
+    /// Prepares to remeasure the suspects of `result`, the verdicts on `current` against
+    /// `baseline`. Builds the baseline's program if it is neither kept nor built yet.
     pub(super) fn prepare(
         result: &ComparisonResult,
         baseline: &'r [Run],
@@ -147,8 +149,8 @@ impl ReadyRerun<'_> {
     }
 }
 
-/// Returns the latest run of the baseline whose program is kept here. Stores the first reason why a
-/// program is not run in `why_not`.
+/// Returns the latest run of the baseline whose program is kept here. Stores in `why_not` the first
+/// reason why a program cannot be run.
 fn find_kept_program<'r>(
     baseline: &'r [Run],
     why_not: &mut Option<String>,
@@ -237,7 +239,7 @@ fn doubt(cases: usize, current: &Run) -> String {
     format!("{cases} of {measured} cases were in doubt{busy}")
 }
 
-/// Returns cases that look slower or are undecided, and that the two programs can settle.
+/// Returns cases that look slower or are undecided, and whose code is part of the two programs.
 fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
     let ids = rsb_stats::suspects(result, current);
     let mut cases = Vec::new();

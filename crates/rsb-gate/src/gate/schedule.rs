@@ -23,7 +23,7 @@ const PROGRESS: Duration = Duration::from_secs(15);
 pub(super) struct Schedule {
     began: Instant,
     total: Duration,
-    /// Last duration of a turn: a process of each side.
+    /// Duration of the last turn of each case. A turn is one process per side.
     costs: BTreeMap<CaseId, Duration>,
     reported: Instant,
 }
@@ -51,8 +51,8 @@ impl Schedule {
         (!left.is_zero() && !interrupt::is_requested()).then_some(left)
     }
 
-    /// Returns the cases to measure next, `turns` of each; none if no open case fits into the time
-    /// left.
+    /// Returns the cases to measure next, with `turns` turns each; none if no open case fits into
+    /// the remaining time.
     pub(super) fn next(&self, open: Vec<OpenCase>, turns: u32) -> Vec<CaseId> {
         let Some(left) = self.left() else { return Vec::new() };
         choose(open, |id| turns * self.cost(id), left)
@@ -63,9 +63,9 @@ impl Schedule {
         self.costs.values().sum()
     }
 
-    /// Returns how many turns, at most `most`, the next pair of each open case gets. One if
-    /// otherwise fewer than [`PAIRS_TO_FIT`] pairs of the most urgent cases would fit into the time
-    /// left: a rough result for every case is worth more than a precise one for some.
+    /// Returns how many turns, at most `most`, the next pair of each open case gets. Returns one if
+    /// fewer than [`PAIRS_TO_FIT`] pairs of the most urgent cases would otherwise fit into the
+    /// remaining time: a rough result for every case is worth more than a precise one for some.
     pub(super) fn turns(&self, open: &[OpenCase], most: u32) -> u32 {
         let is_slower = |case: &&OpenCase| case.urgency <= Urgency::Slower;
         let slower: Duration = open.iter().filter(is_slower).map(|case| self.cost(&case.id)).sum();
@@ -128,8 +128,8 @@ fn is_busy() -> bool {
     f64::from(others) / f64::from(LOOKS) > cpus as f64 / 2.0
 }
 
-/// Returns the most urgent of `open`, enough to fill a batch. Skips cases that cost more than the
-/// rest of the time `left`.
+/// Returns the most urgent of `open`, enough to fill a batch. Skips cases that take longer than the
+/// time `left`.
 fn choose(
     mut open: Vec<OpenCase>,
     cost: impl Fn(&CaseId) -> Duration,

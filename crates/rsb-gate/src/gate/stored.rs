@@ -128,7 +128,8 @@ fn again(
         &result,
         [&file, judge.directories.policy.path()],
     )?;
-    // A verdict with other baselines and policy (a merge base or the tree) does not apply.
+    // A verdict that used the baselines and policy of a merge base does not apply to those of the
+    // tree, nor the other way round.
     let note = kept.notes.iter().find(|note| note.code == ComparisonNoteCode::MergeBase);
     if note != judge.base_note().as_ref() {
         return None;
@@ -142,8 +143,8 @@ fn again(
     stands.then_some(kept)
 }
 
-/// Returns whether `current` was measured recently on a machine like this, so that more replicates
-/// are like the existing ones.
+/// Returns whether `current` was measured recently on a machine like this one, so that new
+/// replicates are comparable with the existing ones.
 fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
     let limit = SignedDuration::from_mins(FRESH_MINUTES);
     let just_now =
@@ -230,7 +231,7 @@ fn no_verdict(
     lack: MissingSide,
     why: &str,
 ) -> Result<Judgment, EngineError> {
-    // Without a run, a pattern may be meant for the cases of another tool.
+    // If there is no run, a pattern may refer to the cases of another tool, so do not report it.
     if !current.is_empty() {
         judge.check(&[], current)?;
     }
@@ -266,7 +267,7 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
     };
     let runs = saved.into_runs();
     match runs.iter().find(|run| run.suite != first.suite) {
-        // It was saved under the name of another suite.
+        // The baseline has the name of this suite, but contains runs of another.
         Some(other) => Err(EngineError::usage(anyhow!(
             "the baseline `{}` is of the suite {}: save one of this suite, or name that one with \
              --baseline",

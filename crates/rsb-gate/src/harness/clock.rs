@@ -16,12 +16,12 @@ const MARK: &str = "preloaded-clock";
 pub(super) enum ClockRate {
     /// This many times as fast.
     Faster(u32),
-    /// Advances by this step on each read. Random bytes are always the same, too.
+    /// Advances by this step on each read; random bytes are reproducible, too.
     Steps(Duration),
 }
 
-/// Gives `command` a clock that runs at `rate`, with its files in `home`. Returns false if the
-/// library was not compiled or cannot be written.
+/// Preloads a clock that runs at `rate` into `command`, with its files in `home`. Returns false if
+/// the library was not compiled or cannot be written.
 pub(super) fn preload(command: &mut Command, rate: ClockRate, home: &Path) -> bool {
     let library = home.join("preloaded_clock.so");
     if LIBRARY.is_empty() || std::fs::write(&library, LIBRARY).is_err() {
@@ -51,8 +51,8 @@ pub(super) fn add_library(command: &mut Command, library: PathBuf) {
     command.env("LD_PRELOAD", all);
 }
 
-/// Returns how often the process with its files in `home` read the clock, 0 if that was not
-/// counted; `None` if the clock was not preloaded.
+/// Returns how often a process read the clock, according to its files in `home`; 0 if the reads
+/// were not counted, `None` if the clock was not preloaded.
 pub(super) fn reads(home: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(home.join(MARK)).ok()?;
     Some(text.parse().unwrap_or(0))

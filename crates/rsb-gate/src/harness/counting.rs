@@ -1,6 +1,6 @@
 //! Counts the work of one iteration of a case: instructions and estimated cycles with Valgrind,
-//! heap allocations with a preloaded library. Other load does not change them, so processes may run
-//! in parallel.
+//! heap allocations with a preloaded library. Other load on the machine does not change the counts,
+//! so processes may run in parallel.
 //!
 //! A process with more iterations does more work. The difference, divided by the additional
 //! iterations, excludes set-up and harness. The harness executes exactly the requested iterations,
@@ -22,26 +22,25 @@ use super::heap::{self, HeapCounts};
 use super::metric::{ALLOCATED_BYTES, ALLOCATIONS, ESTIMATED_CYCLES, INSTRUCTIONS, PEAK_HEAP};
 use super::{Benches, CountedMetric, Executables, clock};
 
-/// Minimum number of instructions of the iterations by which two processes differ, so that other
-/// differences between the processes are negligible.
+/// Minimum number of instructions in the additional iterations of the longer process, so that other
+/// differences between the two processes are negligible.
 const ENOUGH: f64 = 1e7;
 /// Maximum number of iterations of a process. Odd, as Criterion requires.
 const MOST: u64 = 2_000_001;
 /// Number of iterations of a process whose allocations are counted. Odd. A few are enough, and slow
 /// cases then end within the [limit](LIMIT).
 const HEAP_ITERATIONS: u64 = 11;
-/// Maximum number of processes at the same time whose allocations are counted. Each needs as much
-/// memory as the benchmark; those of Valgrind run on each CPU.
+/// Maximum number of concurrent processes whose allocations are counted, because each needs as much
+/// memory as the benchmark. Valgrind processes are limited only by the number of CPUs.
 const HEAP_PROCESSES: usize = 4;
 /// Why allocations are not counted.
-const OWN_ALLOCATOR: &str =
-    "it does not use glibc's malloc (such as with jemalloc), so its allocations are not seen";
+const OWN_ALLOCATOR: &str = "it does not use glibc's malloc (but jemalloc, for example), so its allocations cannot be counted";
 /// Time limit of a process.
 const LIMIT: Duration = Duration::from_secs(30);
 /// File to which Valgrind writes its counts.
 const LOG: &str = "valgrind.log";
-/// Counts that differ by less than this fraction are of the same work. If the sides differ by more,
-/// each is counted again; if the counts of one side differ by more, the case has none.
+/// Relative difference up to which two counts are considered equal. If the sides differ by more,
+/// each is counted again; if two counts of one side differ by more, the case has no count.
 const VARIES: f64 = 0.01;
 
 /// Values of an iteration, by the field of a result.
@@ -99,8 +98,9 @@ pub(crate) fn count_cases(
     Ok(cases.iter().map(|id| (id.clone(), conclude(id))).collect())
 }
 
-/// Counts the instructions of `cases`, whose [harness counts them](Executables::counts_itself),
-/// until a deadline: with one process of each executable, and another one if the sides differ.
+/// Collects the instruction counts of `cases`, whose [harness counts
+/// them](Executables::counts_itself), until a deadline. Runs one process of each executable, and
+/// another one if the sides differ.
 pub(crate) fn count_by_harness(
     sides: &[Arc<Benches>; 2],
     cases: &[CaseId],
@@ -213,8 +213,8 @@ impl Total {
 }
 
 impl Count {
-    /// Derives the count from the totals of a process with `one` iteration and one with `many`,
-    /// which are `iterations`.
+    /// Derives the count of one iteration from the totals of two processes: `one` executed one
+    /// iteration, `many` executed `iterations`.
     fn of(id: &CaseId, iterations: u64, one: &Total, many: &Total) -> Result<Self, Reason> {
         let mut values = CountedValues::new();
         for (&name, &before) in &one.amounts {
@@ -285,7 +285,7 @@ impl Counter {
             }
             Self::Heap if heap::preload(&mut command, home) => Ok(command),
             Self::Heap => Err(
-                "the library that counts allocations cannot be written, or was not built (no C compiler)",
+                "the library that counts allocations cannot be written, or was not compiled (no C compiler)",
             ),
         }
     }
@@ -337,7 +337,8 @@ impl Counting {
         in_parallel(&each.collect::<Vec<_>>(), self.counter.processes())
     }
 
-    /// Counts the cases of `known` on `side` with the same iterations. Failures keep their reason.
+    /// Counts the cases of `known` on `side` with the same iterations. Cases that failed before
+    /// keep their reason.
     fn repeat(&self, side: &Executables, known: &Counts) -> Counts {
         let each = known.iter().map(|(id, count)| {
             (id.clone(), move || self.count(side, id, count.clone()?.iterations))
@@ -345,13 +346,15 @@ impl Counting {
         in_parallel(&each.collect::<Vec<_>>(), self.counter.processes())
     }
 
-    /// Counts a process with one iteration of the case `id` and one with `iterations`.
+    /// Counts two processes of the case `id`: one with a single iteration, and one with
+    /// `iterations`.
     fn count(&self, side: &Executables, id: &CaseId, iterations: u64) -> Result<Count, Reason> {
         let one = self.total(side, id, 1)?;
         Count::of(id, iterations, &one, &self.total(side, id, iterations)?)
     }
 
-    /// Counts a process with one iteration of the case `id` and one with [`ENOUGH`] instructions.
+    /// Counts two processes of the case `id`: one with a single iteration, and one with enough
+    /// iterations for [`ENOUGH`] instructions.
     fn count_enough(&self, side: &Executables, id: &CaseId) -> Result<Count, Reason> {
         let [one, three] = [self.total(side, id, 1)?, self.total(side, id, 3)?];
         let each = three.instructions().saturating_sub(one.instructions()) as f64 / 2.0;
@@ -409,7 +412,7 @@ fn failure(what: &str, why: &str) -> Reason {
     Reason::new(what, why, "omit `--decide-by` or `--metric` to judge it by time")
 }
 
-/// Returns the reason why a case was not counted before the budget ran out.
+/// Returns the reason for a case that was not counted before the budget ran out.
 fn out_of_budget() -> Reason {
     let why = "it ran out before the case was counted";
     Reason::new("budget", why, "allow more time with `--budget`").of(Obstacle::NotReached)
@@ -436,7 +439,8 @@ pub(super) fn find_program(name: &str) -> Option<PathBuf> {
     programs.find(|program| program.is_file())
 }
 
-/// Returns how many iterations of `each` instructions execute [`ENOUGH`] together. Odd.
+/// Returns the number of iterations, of `each` instructions, that together execute [`ENOUGH`]
+/// instructions. Always odd.
 fn iterations_for(each: f64) -> u64 {
     let half = (ENOUGH / each.max(1.0) / 2.0).ceil();
     (2 * half as u64 + 1).clamp(3, MOST)
@@ -490,7 +494,7 @@ fn estimate_cycles(log: &str) -> Option<u64> {
 }
 
 /// Parses the count called `name` in a log of cachegrind, such as `==7== I   refs:      1,234`. A
-/// process that forks has several; its own is the last.
+/// process that forks prints several of them; the last one is its own.
 fn parse_count(log: &str, name: [&str; 2]) -> Option<u64> {
     let count = log.lines().rev().find_map(|line| {
         let (before, count) = line.split_once(':')?;

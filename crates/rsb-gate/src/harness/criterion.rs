@@ -18,19 +18,20 @@ const RESULT: &str = "rsb";
 /// Measuring times that a version of Criterion accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CriterionTimes {
-    /// From 0.4: any.
+    /// Any time, from version 0.4 on.
     Short,
-    /// From 0.4, for a benchmark that sets longer times itself, as a group does with
-    /// `measurement_time`: until the last two samples agree, with a clock that runs
-    /// `QUICK_CLOCK_SCALE` times as fast.
+    /// Until the last two samples agree, with a clock that runs `QUICK_CLOCK_SCALE` times as fast.
+    /// For benchmarks that set longer times themselves, as a group does with `measurement_time`;
+    /// from version 0.4 on.
     FastQuick,
-    /// Like `FastQuick` with the real clock, which takes half a second, for a benchmark that waits
-    /// for it.
+    /// Like `FastQuick`, but with the real clock, for benchmarks that wait for it. Takes half a
+    /// second.
     Quick,
-    /// Before 0.4: whole seconds, with a clock that runs `SECONDS_CLOCK_SCALE` times as fast.
+    /// Whole seconds, as versions before 0.4 require, with a clock that runs `SECONDS_CLOCK_SCALE`
+    /// times as fast.
     FastSeconds,
-    /// Whole seconds of the real clock, for a benchmark that takes long even with the fast clock,
-    /// for example because it waits until a time of the real clock.
+    /// Whole seconds of the real clock, for benchmarks that take long even with the fast clock, for
+    /// example because they wait until a time of the real clock.
     WholeSeconds,
 }
 
@@ -81,8 +82,8 @@ impl CriterionTimes {
     }
 }
 
-/// Makes `command` list its cases. It fails if its version does not accept these `times` or it is
-/// not Criterion.
+/// Makes `command` list its cases. The command fails if its version of Criterion does not accept
+/// these `times`, or if it does not use Criterion.
 pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
     command.args(["--list", "--noplot"]).args(times.arguments());
 }

@@ -18,14 +18,14 @@ use crate::build_place::{BuiltSide, code_size, compilers};
 /// Functions of allocators that Rust programs link.
 const ALLOCATORS: [&str; 5] = ["_rjem_malloc", "je_malloc", "mi_malloc", "sn_malloc", "tc_malloc"];
 
-/// A process that should take less than a tenth of a second but takes longer than this sets its own
-/// times.
+/// If a process that should take less than a tenth of a second takes longer than this, the
+/// benchmark sets its own times.
 const SLOW: Duration = Duration::from_millis(500);
 /// Time limit to find out that a benchmark sets its own times.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time limit to find out that a benchmark waits for a time of the real clock.
 const QUICK_PATIENCE: Duration = Duration::from_secs(5);
-/// Names of the crate tango, one of which its executables contain.
+/// Strings of the crate tango. An executable that uses tango contains one of them.
 const TANGO: [&str; 2] = ["tango_bench", "tango-bench"];
 
 /// A bench target of a build, as an executable.
@@ -104,7 +104,7 @@ struct ListedCase {
     name: String,
     /// Whether parts of its name change between processes.
     is_volatile: bool,
-    /// How it is measured.
+    /// Pace at which the case is measured.
     pace: Mutex<Pace>,
     /// Unit of its values, if they are not times.
     unit: OnceLock<String>,
@@ -127,7 +127,7 @@ struct Asked<'a> {
     case: &'a ListedCase,
     /// Starts its executable.
     command: Command,
-    /// How to see more if that fails.
+    /// How to see more output if starting it fails.
     cure: String,
 }
 
@@ -138,7 +138,7 @@ pub struct Executables {
     cases: BTreeMap<CaseId, ListedCase>,
     /// Bench targets that cannot be measured, by name, with the reason.
     pub left_out: Vec<(String, Reason)>,
-    /// Their tree and outputs; `None` if no other build takes their place.
+    /// The copy of their tree and outputs; `None` if no other build is linked to the same path.
     side: Option<BuiltSide>,
 }
 
@@ -194,8 +194,8 @@ impl Executables {
         self.cases.keys()
     }
 
-    /// Gives Criterion cases of `other` the ids of those here that differ only in parts of their
-    /// names that change between processes, such as a date.
+    /// Changes the ids of Criterion cases in `other` to those of cases here that differ only in
+    /// volatile parts of their names, such as a date.
     pub(crate) fn match_volatile_names(&mut self, other: &mut Self) {
         let only_in = |own: &Self, other: &Self| -> Vec<CaseId> {
             let cases = own.cases.iter().filter(|(id, _)| !other.cases.contains_key(*id));
@@ -231,7 +231,7 @@ impl Executables {
         self.side.as_ref()
     }
 
-    /// Returns the path at which the program of `executable` is stored.
+    /// Returns the path of the stored copy of `executable`.
     pub(crate) fn stored_program(&self, executable: &BenchExecutable) -> PathBuf {
         self.side.as_ref().map_or_else(
             || executable.program.clone(),
@@ -262,8 +262,8 @@ impl Executables {
             .collect()
     }
 
-    /// Returns the command that starts `executable` as `cargo bench` does, after putting its own
-    /// tree and outputs in place.
+    /// Returns the command that starts `executable` as `cargo bench` does. First links the tree and
+    /// outputs of its side to the path where they were built.
     pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
         let mut command = executable.command();
         if let Some(side) = &self.side {
@@ -327,10 +327,11 @@ impl Executables {
         ))
     }
 
-    /// Returns whether `executable`, called `what`, starts a runner of gungraun or iai-callgrind.
+    /// Returns whether `executable`, called `what` in errors, starts a runner of gungraun or
+    /// iai-callgrind.
     ///
     /// # Errors
-    /// If that is not installed, or the executable is one of tango, which is not supported.
+    /// If that runner is not installed, or the executable uses tango, which is not supported.
     fn is_gungraun(&self, executable: &BenchExecutable, what: &str) -> Result<bool, Reason> {
         let code = std::fs::read(self.stored_program(executable)).unwrap_or_default();
         let has = |word: &str| memmem::find(&code, word.as_bytes()).is_some();
@@ -380,7 +381,7 @@ impl Executables {
                 outputs.entry(case.place).or_insert_with(|| output_of_counts(&mut command, until));
             let count = output.as_ref().map_err(String::clone).and_then(|output| {
                 gungraun::instructions(output, &case.name)
-                    .ok_or_else(|| "its runner printed no `Instructions` of it".to_owned())
+                    .ok_or_else(|| "its runner printed no `Instructions` for this case".to_owned())
             });
             let count = count.map_err(|why| Reason::new(format!("case {id}"), why, cure));
             counts.insert(id.clone(), count);
@@ -491,7 +492,7 @@ impl Executables {
         }
         let began = Instant::now();
         let ended = run_to_success(&mut command, limit);
-        // If a process was cut off for that reason, the case is measured at the next pace.
+        // If the process took too long for this pace, measure the case at the next one.
         match pace {
             Pace::Asked if began.elapsed() > SLOW => case.raise_pace(Pace::Quick),
             Pace::Quick if ended.is_err() => case.raise_pace(Pace::RealClock),
@@ -535,7 +536,7 @@ impl BenchExecutable {
             .arg("--bench")
             .env("CARGO_MANIFEST_DIR", &self.package)
             .env("RUST_BACKTRACE", "0") // Of a panic, its message is what is kept.
-            // With these variables set, Criterion sends its results elsewhere.
+            // Criterion stores its results elsewhere if these variables are set.
             .env_remove("CARGO_CRITERION_PORT")
             .env_remove("CRITERION_HOME");
         judged::isolate(&mut command);

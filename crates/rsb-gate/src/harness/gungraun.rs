@@ -1,8 +1,8 @@
 //! Executables of gungraun and iai-callgrind. They start a runner program, which executes each case
 //! once under Valgrind and prints its instructions. The harness measures no time.
 //!
-//! The text for the terminal is parsed, because it has the same form in all versions; the JSON
-//! output has not.
+//! The terminal output is parsed, because its format is the same in all versions, unlike that of
+//! the JSON output.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use rsb_model::Reason;
 
 use super::counting::find_program;
 
-/// Names of the runners. An executable contains the name of its own.
+/// Names of the runners. Every executable contains the name of the runner that it starts.
 pub(super) const RUNNERS: [&str; 2] = ["gungraun-runner", "iai-callgrind-runner"];
 
 /// Reason why the harness cannot be timed.
@@ -53,8 +53,8 @@ pub(super) fn ask_to_list(command: &mut Command) {
     command.arg("--list");
 }
 
-/// Makes `command` count every case, with its files in `home`. Without files of an earlier process,
-/// the runner compares nothing.
+/// Makes `command` count every case, with its files in `home`. The runner prints no comparison if
+/// `home` has no files of an earlier process.
 pub(super) fn ask_for_counts(command: &mut Command, home: &Path) {
     print_plainly(command);
     command.arg("--home").arg(home);

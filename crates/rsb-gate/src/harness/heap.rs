@@ -55,9 +55,9 @@ impl HeapCounts {
         Some(Self { own, allocations, bytes, span_count, spans: spans.collect::<Option<_>>()? })
     }
 
-    /// Returns the bytes by which iterations make the heap grow at its peak, from a process with
-    /// `one` iteration and one with `many`. The two start and end with the same spans, before and
-    /// after the iterations; the spans of `many` between these contain additional iterations, with
+    /// Returns the bytes by which iterations make the heap grow at its peak, given a process with
+    /// `one` iteration and one with `many`. Both begin and end with the same spans, before and
+    /// after the iterations. Between these, `many` has the spans of the additional iterations, with
     /// the inputs that the harness prepares for them.
     pub(super) fn peak_of_iterations(one: &Self, many: &Self) -> u64 {
         let allocations = |counts: &Self, number: u64| {
@@ -187,7 +187,7 @@ int main(int count, char **words)
                         [4, 1, 1400, 1900],
                         [5, 1, 400, 1400],
                         [6, 1, 1400, 1900],
-                        // Of another case, after a different number of clock reads.
+                        // A span of another case, after a different number of clock reads.
                         [8, 3, 400, 9000],
                     ],
                 ),

@@ -1,7 +1,8 @@
 //! Executables of the test harness (`#[bench]`) and of the crate `bencher`, which print the same
 //! format: the median of each case and process, in nanoseconds.
 //!
-//! Both measure a case for 0.1 to 3 s. Their clock runs faster, so that this takes a twentieth.
+//! Both measure a case for 0.1 to 3 s. Their clock is accelerated, so that this takes a twentieth
+//! of the time.
 
 use std::path::Path;
 use std::process::Command;

@@ -25,7 +25,7 @@ pub(super) const ALLOCATED_BYTES: &str = "allocated_bytes_per_iteration";
 pub(super) const PEAK_HEAP: &str = "peak_heap_bytes";
 pub(crate) const CODE_SIZE: &str = "code_size_bytes";
 
-/// Metrics of a case; those of a list are counted by the same processes.
+/// Groups of metrics that the same process can count.
 pub(crate) const COUNTED_TOGETHER: [&[CountedMetric]; 2] = [
     &[CountedMetric::Allocations, CountedMetric::PeakMemory],
     &[CountedMetric::Instructions, CountedMetric::EstimatedCycles],
@@ -43,7 +43,7 @@ impl CountedMetric {
         }
     }
 
-    /// Returns the fields of a result that contain it.
+    /// Returns the fields of a result that contain this metric.
     pub const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Instructions => &[INSTRUCTIONS],
@@ -54,7 +54,7 @@ impl CountedMetric {
         }
     }
 
-    /// Returns whether Valgrind counts it.
+    /// Returns whether Valgrind is needed to count this metric.
     pub(crate) const fn needs_valgrind(self) -> bool {
         matches!(self, Self::Instructions | Self::EstimatedCycles)
     }

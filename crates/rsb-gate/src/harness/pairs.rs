@@ -27,8 +27,8 @@ pub struct BenchPairs<'a> {
     /// Processes of each side in a pair.
     turns: u32,
     scratch: tempfile::TempDir,
-    /// Samples of other cases from the last process of each side, with its replicate number: a
-    /// command measures every case at once, and runs once for all of them.
+    /// Samples of other cases from the last process of each side, with its replicate number. A
+    /// command measures all cases at once, so it is not run again for each of them.
     known: [Option<(u32, SamplesByCase)>; 2],
 }
 
@@ -65,7 +65,8 @@ impl<'a> BenchPairs<'a> {
         Ok(())
     }
 
-    /// Takes samples of the case from the last process of this side, if it had the same replicate.
+    /// Takes samples of the case from the last process of this side, if that process had the same
+    /// replicate number.
     fn take(&mut self, which: usize, id: &CaseId, replicate: u32) -> Option<Samples> {
         let (of, measured) = self.known[which].as_mut()?;
         if *of == replicate { measured.remove(id) } else { None }
@@ -143,7 +144,8 @@ impl BenchPairs<'_> {
         let began = Instant::now();
         let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, pace));
         for round in 0..self.turns {
-            // The first process of a round finds the machine in another state than the second.
+            // Alternate which side starts, because the first process of a round finds the machine
+            // in another state than the second.
             let first = ((turn.replicate + round) % 2) as usize;
             for which in [first, 1 - first] {
                 self.add(&mut parts[which], case, turn).map_err(|problem| (which, problem))?;

@@ -1,6 +1,7 @@
-//! Checks whether the patterns of a policy can match a case at all. A pattern without a match in a
-//! run may be meant for another run. One that matches nothing this version can name is a mistake,
-//! and a gate that ignored, excused or required the wrong cases because of it would report nothing.
+//! Checks whether the patterns of a policy can match a case at all. A pattern that matches nothing
+//! in a run may be meant for another run. A pattern that cannot match any case known to this
+//! version is a mistake. If it were accepted, the gate could silently ignore, excuse or require the
+//! wrong cases.
 
 use rsb_model::{BackendId, BenchmarkType, Dtype};
 use rsb_stats::policy::PolicyPattern;
@@ -46,7 +47,8 @@ pub(super) fn check(patterns: &[PolicyPattern<'_>], ids: &[&str]) -> Result<(), 
 struct IdVocabulary {
     fixed: Vec<String>,
     axes: Vec<AxisInfo>,
-    /// Whether other words may occur, too, because another tool names its cases itself.
+    /// Whether ids may contain other words, too, because another tool chooses the names of its
+    /// cases.
     open: bool,
 }
 
@@ -135,7 +137,7 @@ impl Fragment<'_> {
         }
     }
 
-    /// Returns whether it is, or may be a piece of, a value of `axis` as shown in an id.
+    /// Returns whether this fragment is, or may be a part of, a value of `axis` as shown in an id.
     fn is_value_of(&self, axis: &AxisInfo) -> bool {
         match (axis.form, self.text.split_once('=')) {
             (IdForm::Value, _) => self.may_be(axis),
@@ -152,7 +154,8 @@ impl Fragment<'_> {
         }
     }
 
-    /// Returns whether it may be a value of `axis`, if the values of that are not a fixed list.
+    /// Returns whether this fragment may be a value of `axis`; false if the axis has a fixed list
+    /// of values.
     fn may_be(&self, axis: &AxisInfo) -> bool {
         let is_open =
             !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_));
@@ -204,8 +207,8 @@ fn could_fit(pattern: &str, known: &[IdVocabulary]) -> bool {
     })
 }
 
-/// Returns whether the pieces name the tool itself, and not only a kind or device that every
-/// benchmark has.
+/// Returns whether one of the pieces is the name of the tool, rather than only a kind or device
+/// that every benchmark has.
 fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
     let tool = words
         .fixed
@@ -268,7 +271,7 @@ mod tests {
             ("cpu_perfomance/gemm/*", &[], Err(Some("cpu_performance"))),
             ("group/caes-5", &foreign, Err(Some("case-5"))),
             ("flight/plan/*", &[], Err(None)),
-            // Each part is known, but not of a single benchmark.
+            // Each part is known, but no benchmark has all of them.
             ("*/control/*/scaling=weak", &[], Err(None)),
         ] {
             let found = check(&[PolicyPattern { key: "threshold", pattern }], ids)

@@ -11,7 +11,7 @@ const DIRECTORIES: [&str; 2] = ["bench", "benches"];
 
 /// Commits the contents of `base` with the benchmarks that only `current` has: new files in
 /// directories called `bench` or `benches`, and new `[[bench]]` tables and dev-dependencies in
-/// manifests. The contents of `base` stay as they are.
+/// manifests. Existing contents of `base` do not change.
 ///
 /// # Errors
 /// If git fails, or a manifest is not TOML.

@@ -31,7 +31,7 @@ use crate::policy::ControlSet;
 pub struct AgainstRequest<'a> {
     /// The revision, as git understands it.
     pub revision: &'a str,
-    /// Benchmarks by name for this program, parts of ids for another project. Empty means all.
+    /// Names of benchmarks for this program, parts of ids for another project. Empty means all.
     pub benchmarks: &'a [String],
     /// Patterns, one of which an id must contain. Empty means all.
     pub cases: &'a [String],
@@ -43,7 +43,7 @@ pub struct AgainstRequest<'a> {
     pub fail_fast: bool,
     /// Maximum total time to wait while other programs are busy, in addition to the budget.
     pub wait_for_quiet: Duration,
-    /// What is counted.
+    /// Metrics to count, and how the counts are used.
     pub counting: Counting<'a>,
     /// Whether benchmarks that only this tree has are measured on both sides.
     pub add_benches: bool,
@@ -203,7 +203,7 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     notes
 }
 
-/// Returns a judgment that nothing needs to be measured.
+/// Returns a judgment which states that nothing needs to be measured.
 fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     let mut result = rsb_stats::gate_paired(
         &empty_run(revision),
@@ -267,7 +267,7 @@ fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
         .collect()
 }
 
-/// A revision has no case to measure, or none that matches the filters.
+/// Error: a revision has no case to measure, or none that matches the filters.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NoCases(String);

@@ -18,8 +18,8 @@ use super::worktree::{TreeUse, Worktree};
 use crate::build_place::cargo_home;
 use crate::gate::Revisions;
 
-/// The commit that a pull request branched off from, by which it is judged, so that it does not
-/// choose its own judge.
+/// The commit from which a pull request branched off. Its baselines and policy apply, so that a
+/// pull request cannot change the rules by which it is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeBase {
     commit: String,
@@ -49,12 +49,12 @@ impl MergeBase {
         &self.commit
     }
 
-    /// Writes its files in `dir` to a temporary directory; none if it has no such directory. They
-    /// get the time of the commit, so that the verdict on a run stays valid until its baseline
-    /// changes.
+    /// Writes the files that the commit has in `dir` to a temporary directory, which stays empty if
+    /// there are none. The files get the time of the commit, so that the verdict on a run stays
+    /// valid until its baseline changes.
     ///
     /// # Errors
-    /// If `dir` is outside the repository, a link leads out of it, git cannot write its files, or
+    /// If `dir` is outside the repository, a link leads out of it, git cannot write the files, or
     /// there is no space.
     pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
         let tree = RevisionTree::open(&self.commit, "gate --base")?;
@@ -134,7 +134,8 @@ impl BaselineRevisions {
         if let Ok(known) = programs.find_build(&build) {
             return Ok(known);
         }
-        // Outside this tree, because its `.cargo/config.toml` would apply to everything below it.
+        // Build outside this tree, because its `.cargo/config.toml` would apply to everything below
+        // it.
         let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
@@ -144,7 +145,7 @@ impl BaselineRevisions {
         if !is_built {
             bail!("the revision {short}, which made the baseline, does not build here");
         }
-        programs.keep_build(&into, &build).context("the program of the baseline cannot be kept")
+        programs.keep_build(&into, &build).context("cannot store the program of the baseline")
     }
 }
 
@@ -183,7 +184,7 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Returns a hash of everything except the source that a build depends on: the compiler, the user's
+/// Returns a hash of everything that a build depends on except the source: the compiler, the user's
 /// environment, and the configuration in cargo's own directory.
 fn toolchain(repository: &Repository) -> Result<u64> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

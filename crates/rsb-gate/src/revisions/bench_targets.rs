@@ -16,11 +16,12 @@ use super::worktree::BuildTarget;
 use crate::build_place::BuildOutputs;
 use crate::harness::BenchExecutable;
 
-/// Settings that drop debug information: it makes executables large, and line numbers would differ
-/// after a change of a comment.
+/// Settings that drop debug information, which makes executables large, and whose line numbers
+/// would differ after a change of a comment.
 const SMALL: [&str; 2] = ["profile.bench.debug=false", "profile.bench.strip=\"debuginfo\""];
 
-/// Arguments that choose packages or targets; with one of them, nothing is chosen automatically.
+/// Arguments that choose packages or targets. If one of them is given, no packages or targets are
+/// chosen automatically.
 const CHOICES: [&str; 8] = [
     "-p",
     "--package",
@@ -111,8 +112,8 @@ pub(super) struct BuiltTargets {
 }
 
 /// Builds the bench targets of the project in `place`: those of its own workspace, and those of
-/// packages below it that are in other workspaces. A target that does not build costs only its own
-/// cases. Returns `None` if none builds, unless one of them needs a nightly toolchain.
+/// packages below it that are in other workspaces. If a target does not build, only its own cases
+/// are missing. Returns `None` if none builds, unless one of them needs a nightly toolchain.
 ///
 /// # Errors
 /// If cargo cannot be run, or a path dependency leads out of the repository.
@@ -170,7 +171,7 @@ pub(super) fn build(
     built.executables.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     built.outputs.library_directories =
         vec![place.target.join("release/deps"), place.target.join("release")];
-    // Without an executable, the missing nightly toolchain is reported as the reason.
+    // If no executable was built, report the missing nightly toolchain as the reason.
     Ok((!built.executables.is_empty() || built.needs_nightly).then_some(built))
 }
 
@@ -212,12 +213,12 @@ pub(super) struct Workspace {
     was_separated: bool,
 }
 
-/// Owner of a tree.
+/// Owner of a tree, which determines whether manifests in it may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeOwner {
-    /// The user: nothing is changed there.
+    /// The user, so manifests are left unchanged.
     User,
-    /// The gate, which owns its worktree.
+    /// The gate, which may change manifests in its worktree.
     Gate,
 }
 
@@ -253,7 +254,7 @@ pub(super) fn find_workspaces(
         if was_separated {
             metadata = Metadata::of(package)?;
         }
-        // Packages below the project that cargo cannot read are not part of it.
+        // Skip packages below the project that cargo cannot read.
         let Some(metadata) = metadata else { continue };
         let is_known = found.iter().any(|other| other.metadata.root() == metadata.root());
         if !is_known && !metadata.benches(true).1.is_empty() {
@@ -334,7 +335,8 @@ impl Workspace {
             if targets.is_empty() {
                 return Ok(());
             }
-            // Only these: a library built as a test of itself has nothing to measure.
+            // Choose only bench targets, because a library built as a test of itself has nothing to
+            // measure.
             chosen.extend(targets.iter().flat_map(|target| ["--bench".to_owned(), target.clone()]));
             chosen
                 .extend(packages.into_iter().flat_map(|package| ["--package".to_owned(), package]));
@@ -343,7 +345,8 @@ impl Workspace {
         chosen.extend_from_slice(arguments);
         let mut output = self.run_build(&["bench", "--no-run"], &chosen, place, None, listener)?;
         if !output.status.success() {
-            // `cargo bench` stops at the first target that does not compile; this builds the rest.
+            // `cargo bench` stops at the first target that does not compile, so build the remaining
+            // ones.
             output = self.run_build(&BUILD_REST, &chosen, place, None, listener)?;
         }
         let messages = String::from_utf8_lossy(&output.stdout);
@@ -460,7 +463,7 @@ fn is_nightly_installed(directory: &Path) -> bool {
     }
     let mut rustc = Command::new("rustc");
     rustc.arg("--version").current_dir(directory).stdin(Stdio::null()).stderr(Stdio::null());
-    // Without rustup, the variables change nothing.
+    // Without rustup, these variables have no effect.
     rustc.env(TOOLCHAIN, NIGHTLY).env("RUSTUP_AUTO_INSTALL", "0");
     let output = rustc.output();
     output.is_ok_and(|output| {
@@ -532,16 +535,16 @@ impl Metadata {
         named.collect()
     }
 
-    /// Copies the user's Cargo.lock to `tree` unless one is committed, which libraries seldom do.
-    /// Both sides then use the user's versions; without it, each would get the newest at the time
-    /// of its build.
+    /// Copies the user's Cargo.lock to `tree` unless one is committed, as it seldom is for
+    /// libraries. Both sides then use the user's versions; otherwise each would get the newest ones
+    /// at the time of its build.
     fn take_over_lock(&self, tree: &Path, top: &Path) {
         let Some(place) = self.root().and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
         let is_committed =
             git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
         if !is_committed {
-            // Without one, cargo creates it.
+            // If the user has no Cargo.lock, cargo creates one.
             drop(std::fs::copy(top.join(place).join("Cargo.lock"), lock));
         }
     }

@@ -64,7 +64,7 @@ pub struct Bisection {
 /// How a bisection ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Conclusion {
-    /// The bad commit is not slower, or undecided.
+    /// The bad commit is either not slower or undecided.
     NotRegressed {
         /// Outcome of the bad commit.
         outcome: StepOutcome,
@@ -74,7 +74,7 @@ pub enum Conclusion {
         /// Indices in the range.
         left: RangeInclusive<usize>,
     },
-    /// The user interrupted the search while these were left.
+    /// The user interrupted the search while these commits were left.
     Interrupted {
         /// Indices in the range.
         left: RangeInclusive<usize>,
@@ -131,7 +131,7 @@ pub fn bisect(
     let builder = CommitBuilder::of(&repository, &project, listener)?;
     let begun = Steps::begin(builder, &range.good, request.case, policy, measure, listener);
     let mut steps = match begun {
-        // An interrupted step looks like a failure.
+        // An interrupt makes the step fail, so check for it first.
         Err(_) if interrupt::is_requested() => {
             let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };
             return Ok(Bisection { range, case: None, steps: Vec::new(), conclusion });
@@ -169,7 +169,7 @@ fn search(
     if outcome == StepOutcome::Skipped {
         let (short, reason) = (range.after[last].short(), &first.reason);
         return Err(EngineError::usage(anyhow!(
-            "the bad commit {short} cannot be judged: {reason}; name another"
+            "the bad commit {short} cannot be judged: {reason}; choose another bad commit"
         )));
     }
     steps.push((last, first));

@@ -201,7 +201,7 @@ impl Trees {
         }
     }
 
-    /// Returns whether both contain the same source.
+    /// Returns whether both sides contain the same source.
     pub(super) fn are_equal(&self) -> bool {
         self.contents[0] == self.contents[1]
     }
@@ -226,12 +226,12 @@ impl Trees {
             let mut command = Command::new("git");
             command.current_dir(self.repository.top()).args(search);
             without_repository_variables(&mut command);
-            // 0 is a match, and everything above 1 an error.
+            // `git grep` exits with 0 if it finds a match, 1 if not, and more than 1 on errors.
             command.status().is_ok_and(|status| status.code() == Some(1))
         })
     }
 
-    /// Builds both; the second only if `check` accepts the first.
+    /// Builds both sides; the second one only if `check` accepts the first.
     ///
     /// # Errors
     /// If `check` fails, or a side does not build; the compiler prints its errors to standard
@@ -266,8 +266,8 @@ impl Trees {
         bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
     }
 
-    /// Links each build of this program `layouts` times, with its functions in another order each
-    /// time.
+    /// Links each build of this program `layouts` times, each time with its functions in another
+    /// order.
     ///
     /// # Errors
     /// If the linker does not support this.
@@ -296,7 +296,7 @@ impl Trees {
             cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
             for layout in 0..layouts {
                 let program = builds.dir.path(&format!("layout-{which}-{layout}"));
-                // Seed 0 lets the linker choose any order.
+                // Seeds start at 1, because seed 0 lets the linker choose any order.
                 let seed = u64::from(which * layouts + layout + 1);
                 if !cargo::relink_this_program(place, seed, &program)? {
                     bail!(
@@ -323,8 +323,8 @@ pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
     output(command)
 }
 
-/// Removes the variables that, inside a hook, point to the user's own index and directory, whatever
-/// the current directory.
+/// Removes the variables that git sets inside a hook, which refer to the user's own index and
+/// directory whatever the current directory is.
 pub(super) fn without_repository_variables(command: &mut Command) {
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"]
     {
@@ -342,7 +342,8 @@ fn output(mut command: Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns what to do about a `message` of git that the clone lacks contents; empty for others.
+/// Returns how to fix a failure of git if its `message` reports that the clone lacks contents;
+/// empty for other messages.
 fn missing_contents(message: &str) -> &'static str {
     let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
     if has(&["filter lfs failed", "git-lfs"]) {

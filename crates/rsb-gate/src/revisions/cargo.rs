@@ -17,8 +17,8 @@ use crate::build_place::cargo_home;
 /// Name of the package and program of this project.
 pub(super) const PROGRAM: &str = "rusty-stack-bench";
 
-/// Settings of the current release profile, for revisions from before it: both programs are built
-/// alike, without the 70 MB of unused debug information.
+/// Settings of the current release profile, for older revisions that lack it, so that both programs
+/// are built alike, without 70 MB of unused debug information.
 const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
 
 /// Error if cargo cannot be started.
@@ -171,13 +171,14 @@ pub(super) fn relink_this_program(
     Ok(true)
 }
 
-/// Makes `cargo` start every function at a cache line, in addition to the flags in the user's
-/// environment. Otherwise any change moves the functions behind it within their cache lines, and a
-/// function with the same bytes in both programs is up to 10 % slower in one of them. This also
-/// applies to revisions whose `.cargo/config.toml` does not do it.
+/// Makes `cargo` align every function to a cache line, in addition to the flags in the user's
+/// environment. Otherwise any change shifts later functions within their cache lines, and a
+/// function with the same bytes in both programs can be up to 10 % slower in one of them. Also
+/// applies to revisions whose `.cargo/config.toml` does not set this.
 pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Option<String>) {
     const FLAG: &str = "-Cllvm-args=-align-all-functions=6";
-    // Cargo reads the first variable that is set, and then no flags of its configuration.
+    // Cargo uses the first of these variables that is set, and then ignores the flags in its
+    // configuration.
     for (name, separator) in [("CARGO_ENCODED_RUSTFLAGS", '\x1f'), ("RUSTFLAGS", ' ')] {
         if let Some(flags) = variable(name) {
             let flags = if flags.is_empty() {
@@ -189,7 +190,8 @@ pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Op
             return;
         }
     }
-    // Flags for a target override those for all builds, and are joined with others for it.
+    // Flags for a target replace flags for all builds, but are joined with other flags for that
+    // target.
     let directory = cargo.get_current_dir().unwrap_or(Path::new("."));
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let above = directory.ancestors().map(|directory| directory.join(".cargo"));

@@ -57,7 +57,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let tree = dir.path();
         git(tree, &["init", "--quiet"]).unwrap();
-        // Without a program, git keeps the pointers, as if git-lfs were not installed.
+        // If the filter programs are empty, git keeps the pointers, as if git-lfs were not
+        // installed.
         for (key, value) in [("process", ""), ("clean", ""), ("smudge", ""), ("required", "false")]
         {
             git(tree, &["config", &format!("filter.lfs.{key}"), value]).unwrap();

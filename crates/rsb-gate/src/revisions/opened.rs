@@ -11,8 +11,8 @@ use crate::harness::{BenchExecutable, Executables};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Returns whether `executable` opens one of `files`, paths in the tree of its side, when it runs
-/// each of its cases once. Also true if its harness cannot do that, it fails or does not end in
-/// time, or the system cannot watch files.
+/// each of its cases once. Also returns true if this cannot be determined: the harness does not
+/// support it, the executable fails or takes too long, or the system cannot watch files.
 pub(super) fn may_open(
     executables: &Executables,
     executable: &BenchExecutable,

@@ -28,7 +28,7 @@ pub struct ProjectOptions {
     pub cargo: Vec<String>,
     /// Commands to use instead of cargo.
     pub command: Option<BenchCommand>,
-    /// A file of commands that are benchmarks, instead of either.
+    /// A file that defines commands as benchmarks, instead of cargo or a single command.
     pub custom: Option<CustomProject>,
     /// Configuration with which every revision is planned; `None` for that of the current
     /// directory.
@@ -40,8 +40,8 @@ pub struct ProjectOptions {
 pub struct CustomProject {
     /// The file of the first revision, which defines the measured cases.
     pub file: PathBuf,
-    /// Its path from the top of the repository if it is in it: the second revision then uses its
-    /// own.
+    /// Path of the file relative to the top of the repository, if it is in the repository. The
+    /// second revision then uses its own version of the file.
     pub in_repository: Option<PathBuf>,
     /// Shell command that builds a revision; `None` if nothing needs to be built.
     pub build: Option<String>,
@@ -86,7 +86,7 @@ pub(super) enum SideRole {
 }
 
 impl SideRole {
-    /// Returns its name in paths; both have the same length.
+    /// Returns the name of the side in paths. Both names have the same length.
     const fn name(self) -> &'static str {
         match self {
             Self::First => "a",
@@ -157,7 +157,7 @@ impl Project {
         }
     }
 
-    /// Returns whether it is this program, which has suites and counts instructions.
+    /// Returns whether the project is this program, which has suites and counts instructions.
     pub(super) const fn is_this_program(&self) -> bool {
         matches!(self, Self::ThisProgram)
     }
@@ -181,17 +181,17 @@ impl Project {
         }
     }
 
-    /// Returns whether cargo builds executables of its benchmarks.
+    /// Returns whether cargo builds executables of the project's benchmarks.
     pub(super) const fn has_executables(&self) -> bool {
         matches!(self, Self::Cargo { .. })
     }
 
-    /// Returns whether only cargo builds it.
+    /// Returns whether the project is built by cargo, without user-defined commands.
     pub(super) const fn is_built_by_cargo(&self) -> bool {
         matches!(self, Self::ThisProgram | Self::Cargo { .. })
     }
 
-    /// Returns how long its builds need their tree.
+    /// Returns how long builds of the project need their tree.
     pub(super) const fn tree_use(&self) -> TreeUse {
         match self {
             Self::ThisProgram => TreeUse::WhileBuilding,
@@ -206,7 +206,7 @@ impl Project {
     /// previous one in the same `role`.
     ///
     /// # Errors
-    /// If it cannot be tried: no space, no cargo, a build that was killed, no benchmarks.
+    /// If the build cannot be tried: no space, no cargo, a killed build, or no benchmarks.
     pub(super) fn build(
         &self,
         repository: &Repository,
@@ -216,7 +216,7 @@ impl Project {
         role: SideRole,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
-        // Paths have equal length, because a longer one moves the stack of a process.
+        // Keep all paths of equal length, because a longer path moves the stack of a process.
         let into = programs.path(commit);
         match self {
             Self::ThisProgram => {
@@ -274,7 +274,7 @@ impl Project {
                 let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
                 let own = own.map(|name| worktree.for_side(role.name()).tree().join(name));
                 let file = own.unwrap_or_else(|| custom.file.clone());
-                // A revision without the file has none of its cases.
+                // If the revision has no such file, it has none of its cases.
                 let cases = if file.exists() {
                     cases_of(&program, &["--custom", &file.to_string_lossy()], config.as_deref())?
                 } else {
@@ -402,8 +402,9 @@ impl Build {
         }
     }
 
-    /// Returns whether both do the same for all cases although the `changed` files differ, so that
-    /// nothing needs to be measured. Always false for commands, which may do anything.
+    /// Returns whether both builds behave the same for all cases although the `changed` files
+    /// differ, so that nothing needs to be measured. Always false for commands, which may do
+    /// anything.
     ///
     /// # Errors
     /// If an executable cannot be read.
@@ -441,8 +442,8 @@ impl Build {
         }
     }
 
-    /// Returns those of `cases` whose executables do the same in both builds: the same machine
-    /// code, with the same build outputs and none of the `changed` files opened.
+    /// Returns those of `cases` whose executables behave the same in both builds: they have the
+    /// same machine code and build outputs, and open none of the `changed` files.
     ///
     /// # Errors
     /// If an executable cannot be read.
@@ -496,8 +497,8 @@ fn is_wanted(id: &CaseId, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
 }
 
-/// Returns whether `path` configures cargo or rustup. If such files differ, the sides are different
-/// programs.
+/// Returns whether `path` configures cargo or rustup. If such a file differs, the two sides are
+/// different programs.
 pub(super) fn is_setting(path: &Path) -> bool {
     ["config.toml", "config"].iter().any(|name| path.ends_with(Path::new(".cargo").join(name)))
         || ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| path.ends_with(name))

@@ -62,7 +62,7 @@ pub(super) enum TreeUse {
 impl Drop for ProgramDirectory {
     fn drop(&mut self) {
         if self.session.is_some() {
-            // If this fails, the next build restores it.
+            // If restoring fails, the next build restores the path.
             drop(self.place.restore());
         }
     }
@@ -189,7 +189,8 @@ impl Worktree {
         }
     }
 
-    /// Removes the worktree, for git too. If that fails, it is reused or created again.
+    /// Removes the worktree, including git's record of it. If that fails, the worktree is reused or
+    /// created again.
     pub(super) fn remove_tree(&self, listener: &mut Listener<'_>) {
         if let (Ok(_lock), tree) = (self.lock(listener), self.tree().display().to_string()) {
             drop(self.place.restore());
@@ -202,7 +203,8 @@ impl Worktree {
         self.place.tree()
     }
 
-    /// Locks the worktree, because two builds at once would switch it for each other.
+    /// Locks the worktree, so that concurrent builds do not switch it to another revision while it
+    /// is in use.
     fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
         self.wait_for_lock("lock", listener)
     }
@@ -373,7 +375,7 @@ mod tests {
             worktree.switch(&revisions[revision]).unwrap();
             assert_eq!(content(), expected);
         }
-        // A commit that was not fetched.
+        // A submodule at a commit that was not fetched.
         let unknown = "1234567890123456789012345678901234567890";
         let entry = format!("160000,{unknown},library");
         git(top, &["update-index", "--cacheinfo", &entry]).unwrap();

@@ -118,8 +118,8 @@ pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32,
         for (at, to) in rows.iter_mut().enumerate() {
             *to = _mm512_loadu_epi32(from.add(at * row).cast());
         }
-        // Each step doubles the run of words from one column: from two rows, four, eight, then all
-        // 16.
+        // Each step doubles the number of adjacent words from one column: two, four, eight, then
+        // all 16 rows.
         let mut twos = rows;
         for at in 0..SIDE / 2 {
             let (a, b) = (rows[2 * at], rows[2 * at + 1]);
@@ -134,8 +134,8 @@ pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32,
                 fours[4 * at + 2 * part + 1] = _mm512_unpackhi_epi64(a, b);
             }
         }
-        // Now the quarters of row `4 i + c` hold, for four rows, columns c, 4 + c, 8 + c and 12 +
-        // c.
+        // For each group of four rows, row `4 i + c` now contains columns c, 4 + c, 8 + c and 12 +
+        // c, one per quarter.
         for column in 0..4 {
             let [a, b, c, d] = [0, 4, 8, 12].map(|first| fours[first + column]);
             let (even, odd) =

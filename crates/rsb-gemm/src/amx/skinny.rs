@@ -21,7 +21,7 @@ where
     let (a, b) = (task.a::<<U::A as Packing>::Element>(), task.b::<<U::A as Packing>::Element>());
     let group = <U::A as Packing>::GROUP;
     let words = a.depth.div_ceil(group).next_multiple_of(SIDE);
-    // Words in whole steps with all of their elements.
+    // Words of whole steps whose elements all exist.
     let whole = a.depth / group / SIDE * SIDE;
     let row = b.lane * size_of::<<U::A as Packing>::Element>();
     let (packed, tile) =

@@ -1,6 +1,6 @@
-//! Matrix products by a vendor's library, in terms common to both vendors' libraries. Both are
-//! column-major, in which a row-major matrix is its transpose: they compute Cᵀ = op(B)ᵀ·op(A)ᵀ,
-//! with A and B exchanged.
+//! Matrix products by a vendor's library, in terms common to both vendors' libraries. The libraries
+//! are column-major, so a row-major matrix is passed as its transpose: they compute Cᵀ =
+//! op(B)ᵀ·op(A)ᵀ, with A and B exchanged.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -18,18 +18,18 @@ use rsb_device::operation::{Accumulation, Epilogue, Gemm};
 pub(crate) struct BlasOffer {
     /// Name of the library: `rocblas`.
     pub(crate) name: &'static str,
-    /// Types of products that it supports, if the GPU supports them.
+    /// Types of products that the library supports, if the GPU supports them.
     pub(crate) dtypes: &'static [Dtype],
-    /// Whether it offers epilogues and a choice of algorithms (hipBLASLt, cuBLASLt).
+    /// Whether the library offers epilogues and a choice of algorithms (hipBLASLt, cuBLASLt).
     pub(crate) is_light: bool,
-    /// Whether it can accumulate fp8 products only in the matrix unit's precision.
+    /// Whether the library offers fp8 accumulation in the precision of the matrix unit.
     pub(crate) has_fast_accumulation: bool,
 }
 
 impl BlasOffer {
-    /// Returns whether it supports `op` on `arch` with `options`. For tf32 and fp8 the GPU must
-    /// have matrix instructions; otherwise the product would only nominally be of that type.
-    /// Unknown GPUs are assumed to be supported by the newer libraries.
+    /// Returns whether the library supports `op` on `arch` with `options`. tf32 and fp8 require
+    /// matrix instructions, since the library would otherwise compute in another type. The newer
+    /// libraries are assumed to support unknown GPUs.
     pub(super) fn has(&self, op: &Gemm, options: &Options, arch: &str) -> bool {
         let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
         let is_full = op.accumulation == Accumulation::Full;
@@ -48,8 +48,8 @@ impl BlasOffer {
 
 /// A library with a handle for one GPU.
 pub(crate) trait BlasLibrary {
-    /// Returns the factor that a product of `input` needs in addition to alpha, if the GPU
-    /// interprets its bits as another number.
+    /// Returns the factor that a product of `input` needs in addition to alpha if the GPU
+    /// interprets the bits as another number.
     fn correction(&self, input: Dtype) -> f64 {
         let _ = input;
         1.0
@@ -69,7 +69,7 @@ pub(crate) trait BlasLibrary {
         Ok(None)
     }
 
-    /// Enqueues a product in the stream of its GPU, which the caller has made current.
+    /// Enqueues a product in the stream of the library's GPU, which the caller has made current.
     ///
     /// # Safety
     /// The matrices must be as large as the sizes require and stay valid until the stream has
@@ -84,12 +84,12 @@ pub(crate) struct Types {
     pub(crate) input: Dtype,
     /// Type of C.
     pub(crate) output: Dtype,
-    /// Type of multiplications and sums; tf32 is f32 with rounded inputs.
+    /// Type in which products are multiplied and summed; tf32 is f32 with rounded inputs.
     pub(crate) compute: Dtype,
 }
 
-/// Returns the types of a product. f16, bf16 and fp8 accumulate in f32, i8 in 32-bit integers,
-/// which cannot be stored as i8.
+/// Returns the types of a product. f16, bf16 and fp8 accumulate in f32, i8 in 32-bit integers; i8
+/// results cannot be stored as i8.
 fn types(op: &Gemm) -> Option<Types> {
     let (input, compute) = match op.dtype {
         Dtype::F64 => (Dtype::F64, Dtype::F64),
@@ -207,7 +207,7 @@ pub(super) struct BlasKernel {
 
 /// Returns the error for an `op` that a library does not support.
 fn lacks(name: &str, op: &Gemm, why: String) -> DeviceError {
-    let cure = "choose another size, type or provider";
+    let cure = "choose another size, data type or provider";
     DeviceError::Unsupported(Reason::new(format!("gemm of {} by {name}", op.dtype), why, cure))
 }
 
@@ -216,7 +216,7 @@ pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
     let why = if !offer.dtypes.contains(&op.dtype) {
         format!("it does not support products of {} here", op.dtype)
     } else if offer.is_light || matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) {
-        format!("the matrix units of {arch} have no instructions for it in this program's tables")
+        format!("this program knows no matrix instructions of {arch} for this data type")
     } else {
         "it supports neither epilogues nor a choice of algorithms; hipblaslt and cublaslt do"
             .to_owned()
@@ -243,7 +243,8 @@ pub(super) fn kernel(
     let buffers = buffers.to_vec();
     let mut kernel =
         BlasKernel { library, name, op: *op, types, shape, scalars, strides, plan: None, buffers };
-    // SAFETY: as in `launch`.
+    // SAFETY: the device checked that the buffers are as large as the operation requires, and
+    // `kernel` keeps them alive.
     kernel.plan = unsafe { kernel.library.plan(&kernel.product()?, options.algorithms) }?;
     Ok(kernel)
 }
@@ -275,7 +276,7 @@ impl Kernel for BlasKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let product = self.product()?;
         // SAFETY: the device checked that the buffers are as large as the operation requires, and
-        // `self` keeps them.
+        // `self` keeps them alive.
         unsafe { self.library.multiply(&product, self.plan.as_ref()) }
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct LtCalls {
     pub(crate) prefer: Create,
     pub(crate) set_preference: SetAttribute,
     pub(crate) drop_preference: Destroy,
-    #[allow(clippy::type_complexity, reason = "it is that of the C interface")]
+    #[allow(clippy::type_complexity, reason = "the type is that of the C interface")]
     pub(crate) heuristic: unsafe extern "C" fn(
         *mut c_void,
         *mut c_void,
@@ -49,7 +49,7 @@ pub(crate) struct LtCalls {
         *mut u64,
         *mut c_int,
     ) -> c_int,
-    #[allow(clippy::type_complexity, reason = "it is that of the C interface")]
+    #[allow(clippy::type_complexity, reason = "the type is that of the C interface")]
     pub(crate) multiply: unsafe extern "C" fn(
         *mut c_void,
         *mut c_void,
@@ -97,7 +97,7 @@ pub(crate) struct LtNumbers {
     pub(crate) datatype: fn(Dtype) -> Option<c_int>,
     /// Returns the constant of a compute type.
     pub(crate) compute: fn(Dtype) -> Option<c_int>,
-    /// Returns the name of a status, and whether it means that something is not supported.
+    /// Returns the name of a status, and whether it means "not supported".
     pub(crate) status: fn(c_int) -> (&'static str, bool),
     /// How to enable the library's log.
     pub(crate) log: &'static str,
@@ -122,7 +122,7 @@ const WORKSPACE_BYTES: u64 = 32 << 20;
 /// Maximum number of algorithms to time.
 const MOST_ALGORITHMS: u32 = 64;
 
-/// Time limits for each algorithm and for all of them; the first is always timed.
+/// Time limits for timing one algorithm and all of them. The first algorithm is always timed.
 const EACH_MS: f64 = 10.0;
 const ALL: Duration = Duration::from_secs(2);
 
@@ -142,7 +142,7 @@ pub(crate) struct LtBlas {
 /// Everything that a choice of algorithm depends on.
 type Key = (Types, Shape, Epilogue, Accumulation, u32);
 
-/// Objects that a library needs for a product, destroyed with it.
+/// Library objects for one product, destroyed with it.
 pub(crate) struct Plan {
     description: Object,
     /// Layouts of B, A and C.
@@ -165,7 +165,7 @@ struct Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // SAFETY: the library created it, and it is destroyed only here.
+        // SAFETY: the library created the object, which is destroyed only here.
         let _ = unsafe { (self.destroy)(self.pointer) };
     }
 }
@@ -186,7 +186,7 @@ impl LtBlas {
         let mut blas =
             Self { calls, numbers, handle, correction, core: Rc::clone(core), workspace, last };
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live variable of this type; the GPU is current.
+        // SAFETY: the pointer refers to a live variable of this type; the GPU is current.
         blas.check("create a handle", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         Ok(blas)
@@ -261,7 +261,7 @@ impl LtBlas {
         let scalars = self.datatype(if compute == Dtype::Tf32 { Dtype::F32 } else { compute })?;
         let compute = (self.numbers.compute)(compute).ok_or_else(|| self.no_type(compute))?;
         let calls = &self.calls;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         let description = self.create_object(
             "create a product descriptor",
             calls.drop_description,
@@ -303,7 +303,7 @@ impl LtBlas {
         let (datatype, calls) = (self.datatype(dtype)?, &self.calls);
         let rows = u64::from(rows.unsigned_abs());
         let columns = u64::from(columns.unsigned_abs());
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         let layout =
             self.create_object("create a matrix layout", calls.drop_layout, |to| unsafe {
                 (calls.lay_out)(to, datatype, rows, columns, leading.into())
@@ -330,7 +330,7 @@ impl LtBlas {
     /// Returns at most `wanted` algorithms, the best by the library's estimate first.
     fn algorithms(&self, plan: &Plan, wanted: u32) -> Result<Vec<Vec<u64>>, DeviceError> {
         let calls = &self.calls;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         let preference =
             self.create_object("create a preference", calls.drop_preference, |to| unsafe {
                 (calls.prefer)(to)
@@ -339,7 +339,7 @@ impl LtBlas {
         let words = self.numbers.algorithm_words;
         let mut results = vec![0_u64; (words + 4) * wanted as usize];
         let [b, a, c] = plan.layouts.each_ref().map(|layout| layout.pointer);
-        // Some versions leave it unchanged on failure.
+        // Some versions do not set the count on failure.
         let mut found: c_int = 0;
         // SAFETY: all objects are live; there is space for `wanted` results of the library's size.
         let code = unsafe {
@@ -361,8 +361,8 @@ impl LtBlas {
         let mut algorithms = Vec::new();
         for result in results.chunks_exact(words + 4).take(found) {
             let fits = result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES);
-            // The status is in the lower half of its word, on the CPUs that these libraries
-            // support.
+            // The status is in the lower half of the word, since the CPUs that these libraries
+            // support are little-endian.
             let is_usable = result.get(words + 1).is_some_and(|&word| word as u32 == 0);
             if fits && is_usable {
                 algorithms.extend(result.get(..words).map(<[u64]>::to_vec));
@@ -394,8 +394,8 @@ impl LtBlas {
         let driver = &self.core.driver;
         let marks = [driver.create_event()?, driver.create_event()?];
         let run = || {
-            // SAFETY: events and stream are live; the caller guarantees the matrices, and the
-            // stream is synchronized.
+            // SAFETY: events and stream are live and the stream is synchronized; the matrices are
+            // valid, as the caller guarantees.
             unsafe {
                 driver.record(marks[0], self.core.stream)?;
                 for _ in 0..launches {
@@ -408,14 +408,15 @@ impl LtBlas {
         };
         let elapsed = run();
         for mark in marks {
-            // SAFETY: it was created above and is destroyed only here.
+            // SAFETY: the event was created above and is destroyed only here.
             let _ = unsafe { driver.destroy_event(mark) };
         }
         Ok(f64::from(elapsed?))
     }
 
-    /// Records the index of the fastest of `algorithms` and the number tried: each runs untimed,
-    /// then for some milliseconds. Skips those that fail, unless all do.
+    /// Records the index of the fastest of `algorithms` and the number tried. Each algorithm first
+    /// runs once untimed, then for some milliseconds. Algorithms that fail are skipped, unless all
+    /// fail.
     unsafe fn fastest(
         &self,
         product: &Product,
@@ -472,7 +473,7 @@ impl Drop for LtBlas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if !self.handle.is_null() {
-            // SAFETY: the library created it, and it is destroyed only here.
+            // SAFETY: the library created the handle, which is destroyed only here.
             let _ = unsafe { (self.calls.destroy)(self.handle) };
         }
     }
@@ -515,9 +516,9 @@ impl BlasLibrary for LtBlas {
         };
         let [first, second, c] = product.matrices;
         let [b_layout, a_layout, c_layout] = plan.layouts.each_ref().map(|layout| layout.pointer);
-        // SAFETY: all objects are live and describe the matrices, which the caller guarantees;
-        // alpha and beta are on the host, the default location for a description, in the type that
-        // it names; the workspace has the length passed.
+        // SAFETY: all objects are live and describe the matrices, which are valid as the caller
+        // guarantees. alpha and beta are on the host, the default location, in the type that the
+        // description names, and the workspace has the length passed.
         let code = unsafe {
             (self.calls.multiply)(
                 self.handle,

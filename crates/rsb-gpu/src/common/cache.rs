@@ -1,8 +1,8 @@
-//! Disk cache of compiled code, in files named after everything that the code depends on: source,
-//! architecture, compiler.
+//! Disk cache of compiled code. The name of a file is derived from everything that affects the
+//! code: source, architecture, compiler.
 //!
 //! A file contains a mark, the length of the code, its checksum, and the code. Files damaged by a
-//! full disk, a crash or a bad sector are ignored, and so are files of earlier versions, which
+//! full disk, a crash or a bad sector are ignored. So are files of earlier versions, which
 //! contained only the code.
 
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) fn dir() -> Option<PathBuf> {
     Some(caches.join("rusty-stack-bench").join("kernels"))
 }
 
-/// First bytes of a file; another layout gets another number.
+/// First bytes of a file, with a number that changes with the layout.
 const MARK: &[u8; 16] = b"rsb-kernel-co-01";
 
 /// Returns the code of `key`, if it is present and undamaged.
@@ -75,7 +75,7 @@ pub(super) fn write(dir: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     let written = std::fs::write(&temporary, encode(code))
         .and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
     if written.is_err() {
-        // Remove the rest of a failed write, which may not exist.
+        // Remove an incomplete file, if there is one.
         let _ = std::fs::remove_file(&temporary);
     }
     written

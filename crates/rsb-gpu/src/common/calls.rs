@@ -58,8 +58,8 @@ impl From<CallError> for DeviceError {
     }
 }
 
-/// Calls a function and converts its status to a `Result`. Must be used in an `unsafe` block of the
-/// caller, who guarantees the function's requirements on its arguments.
+/// Calls a function and converts its status to a `Result`. Must be used in an `unsafe` block whose
+/// author ensures that the arguments meet the function's requirements.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -69,11 +69,11 @@ macro_rules! call {
     };
 }
 
-/// Calls a function without a result.
+/// Calls a function that returns only a status.
 macro_rules! done {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: the caller guarantees live handles and sufficiently long memory, as documented in
-        // `Driver`.
+        // SAFETY: the caller guarantees that handles are live and memory is long enough, as
+        // documented in `Driver`.
         Ok(unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?)
     }};
 }
@@ -83,7 +83,7 @@ macro_rules! made {
     ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
         let mut made = std::ptr::null_mut();
         let $value = &raw mut made;
-        // SAFETY: the pointer is to a live variable; the caller guarantees the rest, as in
+        // SAFETY: the pointer refers to a live variable; the caller guarantees the rest, as in
         // `Driver`.
         unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?;
         Ok(made.cast())
@@ -95,7 +95,7 @@ macro_rules! number {
     ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
         let mut number: c_int = 0;
         let $value = &raw mut number;
-        // SAFETY: the pointer is to a live variable; the caller guarantees the rest, as in
+        // SAFETY: the pointer refers to a live variable; the caller guarantees the rest, as in
         // `Driver`.
         unsafe { $crate::common::call!($runtime, $name($($argument),*)) }.map(|()| number)
     }};
@@ -103,12 +103,13 @@ macro_rules! number {
 
 pub(crate) use {call, done, made, number};
 
-/// Converts the status of a call in the thread of a GPU, without the runtime's error text.
+/// Converts the status of a call in a launching thread, in which the runtime's error text is not
+/// available.
 pub(crate) fn in_thread(call: &str, code: c_int) -> Result<(), DeviceError> {
     if code == 0 {
         return Ok(());
     }
-    let why = format!("error {code} in the thread of a GPU");
+    let why = format!("error {code} in a thread that launches on the GPU");
     let cure = "check the kernel log (dmesg); for a collective, choose launcher=one-thread";
     Err(DeviceError::Failed(Reason::new(call, why, cure)))
 }

@@ -1,5 +1,5 @@
-//! Table of all kernels: name, data types and kinds of parameters. Tests check the launching code
-//! and the compiled sources against it.
+//! Table of all kernels: name, data types and kinds of parameters. Tests compare the launching code
+//! and the compiled sources with it.
 //!
 //! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; the symbol of a
 //! kernel without data types is only the stem. Every parameter has 8 bytes: a device address, an
@@ -7,7 +7,6 @@
 //!
 //! The sources are `kernels/*.cu`, preceded by `kernels/prelude.h`; the fake GPU has a counterpart
 //! of each for tests.
-//! tests.
 
 mod parameters;
 
@@ -125,16 +124,17 @@ impl Module {
 pub struct KernelInfo {
     /// Symbol without the data type.
     pub stem: &'static str,
-    /// Module that contains it.
+    /// Module that contains the kernel.
     pub module: Module,
-    /// Its data types; empty if it works on bytes.
+    /// Data types of the kernel; empty if it works on bytes.
     pub dtypes: &'static [Dtype],
-    /// Its parameters, in order.
+    /// Parameters of the kernel, in order.
     pub parameters: &'static [Parameter],
-    /// Largest number of threads in a block. Below [`ANY_BLOCK`], a block has exactly this many.
+    /// Largest number of threads in a block. If less than [`ANY_BLOCK`], blocks must have exactly
+    /// this many.
     pub block: u32,
-    /// Engine that the architecture must have for the data type: dense or sparse matrix
-    /// instructions, or only vector instructions.
+    /// Engine that must support the data type: dense or sparse matrix instructions, or only vector
+    /// instructions.
     pub unit: Engine,
 }
 
@@ -145,7 +145,7 @@ pub const ANY_BLOCK: u32 = 1024;
 pub const SHARING_BLOCK: u32 = 256;
 
 impl KernelInfo {
-    /// Returns the symbol for `dtype`.
+    /// Returns the symbol of the kernel for `dtype`.
     pub fn symbol(&self, dtype: Option<Dtype>) -> String {
         match dtype {
             Some(dtype) if !self.dtypes.is_empty() => format!("{}_{dtype}", self.stem),
@@ -153,7 +153,7 @@ impl KernelInfo {
         }
     }
 
-    /// Returns whether it exists for `dtype` on `arch`.
+    /// Returns whether the kernel exists for `dtype` on `arch`.
     pub fn exists(&self, dtype: Dtype, arch: &str) -> bool {
         self.dtypes.contains(&dtype)
             && match self.unit {
@@ -163,7 +163,7 @@ impl KernelInfo {
             }
     }
 
-    /// Returns all its symbols on `arch`.
+    /// Returns all symbols of the kernel on `arch`.
     pub fn symbols(&self, arch: &str) -> Vec<String> {
         if self.dtypes.is_empty() {
             return vec![self.stem.to_owned()];

@@ -33,8 +33,8 @@ const fn data_type(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// GPUs that work together, each with its rank: a clique in NCCL's terms. Connecting them takes
-/// long, so they stay connected for the next collective.
+/// Connected GPUs, each with its rank: a clique in NCCL's terms. Connecting takes long, so a clique
+/// is kept for the next collective.
 pub(super) struct Clique {
     api: Arc<Nccl>,
     members: Vec<Member>,
@@ -64,8 +64,8 @@ pub(super) struct LibraryCollective {
 /// The most recently used clique, if any.
 pub(super) type LastClique = RefCell<Option<Rc<Clique>>>;
 
-/// Binds `call` to the buffers of each pair, with the named library, on the last clique if it has
-/// the same GPUs.
+/// Binds `call` to the buffers of each pair, with the library `name`. Reuses the most recent clique
+/// if it has the same GPUs.
 pub(super) fn kernel(
     name: &'static str,
     load: fn() -> Result<Loaded, Unavailable>,
@@ -81,7 +81,11 @@ pub(super) fn kernel(
         ));
     }
     let data_type = data_type(call.dtype).ok_or_else(|| {
-        unsupported_error(call, name, format!("this program does not use it for {}", call.dtype))
+        unsupported_error(
+            call,
+            name,
+            format!("this program does not use the library for {}", call.dtype),
+        )
     })?;
     let (mut cores, mut ends) = (Vec::new(), Vec::new());
     for (rank, (send, receive)) in (0..).zip(pairs) {
@@ -144,7 +148,7 @@ impl Clique {
         let mut communicators: Vec<ncclComm_t> = vec![std::ptr::null_mut(); devices.len()];
         let mut clique = Self { api, members: Vec::new() };
         let connect = function(&clique.api, clique.api.ncclCommInitAll, "ncclCommInitAll")?;
-        // SAFETY: both pointers are to as many live elements as passed.
+        // SAFETY: both pointers refer to as many live elements as the count passed.
         let status =
             unsafe { connect(communicators.as_mut_ptr(), number(devices.len()), devices.as_ptr()) };
         check(&clique.api, "ncclCommInitAll", status)?;
@@ -216,8 +220,9 @@ impl LibraryCollective {
         let group = Group::begin(api)?;
         for (member, part) in self.clique.members.iter().zip(&self.parts) {
             member.core.activate()?;
-            // SAFETY: `kernel` checked that both buffers are large enough for the call, on the GPU
-            // of the communicator, and `self` keeps them, the communicator and the stream.
+            // SAFETY: `kernel` checked that both buffers are large enough for the call and on the
+            // GPU of the communicator; `self` keeps the buffers, the communicator and the stream
+            // alive.
             unsafe { part.enqueue(api) }?;
         }
         group.end()
@@ -252,7 +257,7 @@ impl Kernel for LibraryCollective {
 
 impl Drop for LibraryCollective {
     fn drop(&mut self) {
-        // The library may still be using the buffers.
+        // Wait for the library, which may still be using the buffers.
         for member in &self.clique.members {
             let _ = member.core.synchronize();
             let _ = member.side.synchronize();
@@ -265,7 +270,7 @@ impl Drop for Clique {
         let Some(destroy) = self.api.ncclCommDestroy else { return };
         for member in self.members.iter().filter(|member| !member.communicator.is_null()) {
             let _ = member.core.activate();
-            // SAFETY: ncclCommInitAll created it, and it is destroyed only here.
+            // SAFETY: ncclCommInitAll created the communicator, which is destroyed only here.
             let _ = unsafe { destroy(member.communicator) };
         }
     }

@@ -27,7 +27,7 @@ pub struct Compiled {
     pub code: Vec<u8>,
     /// Log of the compiler, such as warnings.
     pub log: String,
-    /// Time from passing the source to having the code.
+    /// Time from passing the source to the compiler until the code is available.
     pub time: Duration,
 }
 
@@ -65,14 +65,14 @@ pub(crate) trait Toolchain {
     fn compile(&self, source: Source<'_>, arch: &str, options: &[&str])
     -> Result<Compiled, Reason>;
 
-    /// Returns the architecture to compile for so that the code runs on a GPU of `arch`: `arch`
-    /// itself, unless the compiler does not support it.
+    /// Returns the architecture to compile for: `arch`, or, if the compiler does not support it,
+    /// another one whose code runs on a GPU of `arch`.
     fn closest(&self, arch: &str) -> String {
         arch.to_owned()
     }
 
-    /// Returns the reason if the compiler is expected not to support `arch`, with the release that
-    /// does.
+    /// If the compiler is not expected to support `arch`, returns the reason with the first release
+    /// that does.
     fn unknown(&self, _: &str) -> Option<Reason> {
         None
     }
@@ -128,7 +128,7 @@ fn fresh_in(
     );
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
     if let Some(dir) = dir {
-        // A cache that cannot be written only costs time.
+        // Failing to write the cache is not an error: the code is only compiled again next time.
         let _ = cache::write(dir, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
     }
     Ok(Code { bytes, cached: CacheHit::No })
@@ -223,7 +223,8 @@ pub(crate) struct Rtc<P> {
     pub(crate) loaded: Loaded,
     /// Prefix of its calls: `hiprtc`.
     pub(crate) prefix: &'static str,
-    /// Name of the call that returns the code: `GetCode`. The call for its size ends in `Size`.
+    /// Name of the function that returns the code, such as `GetCode`. The function for the size
+    /// appends `Size`.
     pub(crate) code_call: &'static str,
     /// Remedy if the compiler rejects one of this program's sources.
     pub(crate) cure: &'static str,
@@ -254,7 +255,7 @@ impl<P: Copy> Rtc<P> {
     /// Returns the version that the compiler reports.
     pub(crate) fn version(&self) -> Option<(i32, i32)> {
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
-        // SAFETY: both pointers are to live variables of this type.
+        // SAFETY: both pointers refer to live variables of this type.
         let status =
             self.version.map(|function| unsafe { function(&raw mut major, &raw mut minor) });
         (status == Some(SUCCESS)).then_some((major, minor))
@@ -301,10 +302,10 @@ impl<P: Copy> Rtc<P> {
     }
 
     fn text(&self, status: c_int) -> String {
-        // SAFETY: it accepts any number and returns a static text or null.
+        // SAFETY: the function accepts any number and returns a static string or null.
         let text = self.error_text.map(|function| unsafe { function(status) });
         match text.filter(|text| !text.is_null()) {
-            // SAFETY: the text is static and ends with a zero.
+            // SAFETY: the string is static and null-terminated.
             Some(text) => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
             None => format!("{} status {status}", self.prefix),
         }
@@ -342,7 +343,8 @@ impl<'c, P: Copy> Program<'c, P> {
         let create = compiler.function(compiler.create, "CreateProgram")?;
         let (text, name) = (text_of(source.text, source.name)?, text_of(source.name, source.name)?);
         let mut handle = std::mem::MaybeUninit::<P>::uninit();
-        // SAFETY: both texts end with a zero and are copied; there are no headers.
+        // SAFETY: both strings are null-terminated, and the compiler copies them; there are no
+        // headers.
         let status = unsafe {
             create(
                 handle.as_mut_ptr(),
@@ -354,7 +356,7 @@ impl<'c, P: Copy> Program<'c, P> {
             )
         };
         compiler.check("CreateProgram", status)?;
-        // SAFETY: on success the compiler has written it.
+        // SAFETY: the compiler has written the handle, since it returned success.
         Ok(Self { compiler, handle: unsafe { handle.assume_init() } })
     }
 
@@ -363,11 +365,12 @@ impl<'c, P: Copy> Program<'c, P> {
             return String::new();
         };
         let mut bytes = 0;
-        // SAFETY: the program is live, the pointer is to a live variable.
+        // SAFETY: the program is live, the pointer refers to a live variable.
         if unsafe { size(self.handle, &raw mut bytes) } != SUCCESS {
             return String::new();
         }
-        // One byte more than reported: not every version counts the final zero.
+        // One byte more than the reported size, since some versions do not count the terminating
+        // null.
         let mut log = vec![0_u8; bytes + 1];
         // SAFETY: the buffer has as many bytes as the compiler requested.
         if unsafe { get(self.handle, log.as_mut_ptr().cast()) } != SUCCESS {
@@ -383,7 +386,7 @@ impl<'c, P: Copy> Program<'c, P> {
         let size = compiler.function(compiler.code_size, &size_call)?;
         let get = compiler.function(compiler.code, compiler.code_call)?;
         let mut bytes = 0;
-        // SAFETY: the program is live, the pointer is to a live variable.
+        // SAFETY: the program is live, the pointer refers to a live variable.
         compiler.check(&size_call, unsafe { size(self.handle, &raw mut bytes) })?;
         let mut code = vec![0_u8; bytes];
         // SAFETY: the buffer has as many bytes as the compiler requested.

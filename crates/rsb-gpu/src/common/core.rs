@@ -55,7 +55,8 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         let _ = self.activate();
-        // SAFETY: no user of the stream is left, since each keeps this core.
+        // SAFETY: everything that uses the stream keeps this core alive, so nothing uses the stream
+        // anymore.
         let _ = unsafe { self.driver.destroy_stream(self.stream) };
     }
 }

@@ -30,16 +30,16 @@ pub struct GpuDevice {
     info: DeviceInfo,
     max_threads_per_unit: u32,
     core: Rc<Core>,
-    /// Compiled and loaded on first use.
+    /// Modules, compiled and loaded on first use.
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
     /// Kernels that flush the caches, kept between calls.
     flush: LazyCell<[Bound; 2]>,
-    /// One for each offer of the driver.
+    /// One slot for each of the driver's matrix product libraries.
     blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
     /// Most recent clique of a collective, starting with this GPU.
     clique: collective::LastClique,
-    /// One slot for each GPU of the runtime, for those used together with this one; its own slot is
-    /// unused.
+    /// One slot for each GPU of the runtime, for GPUs used together with this one. The slot of this
+    /// GPU is unused.
     peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
 
@@ -118,8 +118,8 @@ impl GpuDevice {
         Ok(Box::new(blas::kernel(opened, offer.name, op, options, buffers)?))
     }
 
-    /// Prepares a product by the first of the vendor's libraries that is installed and supports it,
-    /// or by a native kernel; with the requested provider, if there is one.
+    /// Prepares a product with the requested provider, or otherwise with the first of the vendor's
+    /// libraries that is installed and supports it, or else with a native kernel.
     fn gemm<'d>(
         &'d self,
         op: &Gemm,
@@ -150,7 +150,8 @@ impl GpuDevice {
                 made => return made,
             }
         }
-        // If native kernels do not support it either, report the reason of the preferred library.
+        // If native kernels do not support the product either, return the reason of the preferred
+        // library.
         self.native_gemm(op, options, buffers).map_err(|own| match (own, missing) {
             (DeviceError::Unsupported(_), Some(reason)) => DeviceError::Unsupported(reason),
             (own, _) => own,
@@ -191,16 +192,16 @@ impl GpuDevice {
             .is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
     }
 
-    /// Returns kernels that touch twice the size of the last-level cache, twice: one writes its
-    /// words, then one reads as many others, so that the caches are left clean and their eviction
-    /// does not slow down the next kernel.
+    /// Returns two kernels that flush the caches. Each touches twice the size of the last-level
+    /// cache: the first writes memory, and the second reads other memory, so that no dirty lines
+    /// are left whose eviction would slow down the next kernel.
     fn flush_kernels(&self) -> Result<[Bound; 2], DeviceError> {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
         let kernel = super::catalog::find("rsb_flush").ok_or_else(|| {
             plan::unsupported_error(
                 "flush",
-                "it is not in the kernel table",
+                "the kernel is missing from the kernel table",
                 "report this as a bug",
             )
         })?;
@@ -232,7 +233,7 @@ impl GpuDevice {
         let kernel = super::catalog::find("rsb_empty").ok_or_else(|| {
             plan::unsupported_error(
                 "launch",
-                "it is not in the kernel table",
+                "the kernel is missing from the kernel table",
                 "report this as a bug",
             )
         })?;
@@ -379,14 +380,14 @@ impl Device for GpuDevice {
     }
 }
 
-/// Converts the error for a kernel that the compiled code lacks. For matrix units that means a
-/// compiler that is too old, not a failure.
+/// Converts the error for a kernel that is missing from the compiled code. A kernel for matrix
+/// units is missing if the compiler is too old, which is not a failure.
 fn absent(plan: &LaunchPlan, error: DeviceError) -> DeviceError {
     match error {
         DeviceError::Failed(reason) if plan.kernel.unit != Engine::Vector => {
             DeviceError::Unsupported(Reason::new(
                 plan.symbol.as_str(),
-                format!("the compiled code does not contain it: {}", reason.why),
+                format!("the compiled code does not contain the kernel: {}", reason.why),
                 "use a compiler that supports the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, \
                  of 12.9 for fp4",
             ))

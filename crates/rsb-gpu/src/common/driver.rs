@@ -39,19 +39,20 @@ pub(crate) struct KernelLaunch {
     pub(crate) stream: Handle,
 }
 
-// SAFETY: these are handles and addresses, which the runtime accepts from any thread; the caller of
-// `Driver::launcher` guarantees that they are live.
+// SAFETY: the struct contains handles and addresses, which the runtime accepts from any thread; the
+// caller of `Driver::launcher` guarantees that they are live.
 unsafe impl Send for KernelLaunch {}
 
 impl KernelLaunch {
-    /// Returns `self`, so that a closure captures the struct (`Send`) and not its raw pointers.
+    /// Returns `self`. A closure that calls this function captures the struct, which is `Send`, and
+    /// not its raw pointers.
     pub(crate) const fn whole(self) -> Self {
         self
     }
 }
 
-/// A closure that launches a kernel once from the calling thread, whose current GPU is the
-/// kernel's.
+/// A closure that launches a kernel once from the calling thread, in which the kernel's GPU must be
+/// current.
 pub(crate) type ThreadLaunch = Box<dyn FnMut() -> Result<(), DeviceError> + Send>;
 
 /// Source and destination of a copy.
@@ -62,7 +63,7 @@ pub(crate) enum CopyDirection {
     DeviceToDevice,
 }
 
-/// A copy of `bytes` bytes. Device pointers are device addresses.
+/// A copy of `bytes` bytes. Pointers to GPU memory are device addresses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Copy {
     pub(crate) to: *mut c_void,
@@ -78,19 +79,23 @@ pub(crate) enum FunctionNeed {
     SharedBytes,
 }
 
-/// A runtime. Functions that create something use the GPU activated last in this thread.
+/// A runtime. Functions that create an object do so on the GPU that was last activated in this
+/// thread.
 ///
-/// Handles and addresses must come from the same runtime and be live; memory must have the length
-/// passed, and stay valid until the stream has completed the work. Callers of unsafe functions
-/// guarantee this.
-#[allow(clippy::missing_safety_doc, reason = "said once for all of them above")]
+/// Callers of unsafe functions guarantee that handles and addresses come from the same runtime and
+/// are live, and that memory has the length passed and stays valid until the stream has completed
+/// the work.
+#[allow(
+    clippy::missing_safety_doc,
+    reason = "the trait documents the requirements of all functions"
+)]
 pub(crate) trait Driver {
     fn backend(&self) -> BackendId;
 
-    /// Returns the runtime's name in copy providers: `hip`.
+    /// Returns the runtime's name as part of the provider of copies: `hip`.
     fn name(&self) -> &'static str;
 
-    /// Returns its PCI vendor ID: `0x1002`.
+    /// Returns the vendor's PCI ID: `0x1002`.
     fn vendor(&self) -> &'static str;
 
     /// Returns the number of devices, at least one.
@@ -106,16 +111,16 @@ pub(crate) trait Driver {
     /// runtime is dropped.
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError>;
 
-    /// Loads its compiler.
+    /// Loads the runtime compiler.
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason>;
 
-    /// Returns the capabilities of its matrix product libraries, the preferred one first.
+    /// Returns the capabilities of the matrix product libraries, the preferred one first.
     fn blas_offers(&self) -> [BlasOffer; 2];
 
-    /// Loads the library at `index` of the offers for a GPU.
+    /// Loads the library at `index` of [`Driver::blas_offers`] for a GPU.
     fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
 
-    /// Returns the name of its collective library, and the function that loads it.
+    /// Returns the name of the collective library, and the function that loads it.
     fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>);
 
     fn create_stream(&self) -> Result<Handle, DeviceError>;
@@ -125,7 +130,7 @@ pub(crate) trait Driver {
     fn create_event(&self) -> Result<Handle, DeviceError>;
     unsafe fn destroy_event(&self, event: Handle) -> Result<(), DeviceError>;
     unsafe fn record(&self, event: Handle, stream: Handle) -> Result<(), DeviceError>;
-    /// Makes `stream` wait for an event recorded in another stream of its device.
+    /// Makes `stream` wait for an event recorded in another stream of the same device.
     unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<(), DeviceError>;
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
 
@@ -151,7 +156,8 @@ pub(crate) trait Driver {
         ordinals: [c_int; 2],
         stream: Handle,
     ) -> Result<(), DeviceError>;
-    /// Enables access of device `ordinal` to the memory of `peer`; false if the hardware cannot.
+    /// Lets device `ordinal` access the memory of `peer`. Returns false if the hardware does not
+    /// support it.
     fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
 
     /// Loads code, which the runtime copies.

@@ -13,16 +13,16 @@ impl<'a> Image<'a> {
     /// offload bundle, plain or compressed, or a CUDA fat binary.
     ///
     /// # Errors
-    /// If it is none of them, or shorter than its headers specify.
+    /// If it has none of these formats, or is shorter than its headers specify.
     pub(crate) fn of(code: &'a [u8]) -> Result<Self, DeviceError> {
         match own_length(code) {
             Some(length) if length <= code.len() as u64 => Ok(Self(code)),
             Some(length) => Err(unusable(format!(
-                "it has {} bytes, but its header specifies {length}",
+                "the code has {} bytes, but its header specifies {length}",
                 code.len()
             ))),
             None => Err(unusable(format!(
-                "its {} bytes have no format that drivers accept, or are truncated",
+                "the {} bytes of code are truncated, or not in a format that drivers accept",
                 code.len()
             ))),
         }
@@ -163,7 +163,7 @@ pub(super) mod tests {
         assert_eq!(
             says(&[whole.clone(), vec![0; 9]].concat()),
             Ok(()),
-            "more than needed does no harm"
+            "additional bytes are harmless"
         );
         for length in 0..whole.len() {
             assert!(says(&whole[..length]).is_err(), "{length} bytes of {}", whole.len());
@@ -171,7 +171,7 @@ pub(super) mod tests {
         assert!(
             says(&whole[..200])
                 .unwrap_err()
-                .contains("it has 200 bytes, but its header specifies 284")
+                .contains("the code has 200 bytes, but its header specifies 284")
         );
     }
 

@@ -9,7 +9,7 @@ use super::module::Function;
 use super::plan::{Argument, LaunchPlan};
 use rsb_device::device::{Buffer, DeviceError, Kernel, Launcher};
 
-/// A bound kernel. The boxed values and the boxed list of their addresses never move.
+/// A bound kernel. The values and the list of their addresses are boxed, so that they never move.
 pub(super) struct Bound {
     function: Function,
     grid: u32,
@@ -73,14 +73,14 @@ impl Bound {
         }
     }
 
-    /// Launches it once in the stream of its device.
+    /// Launches the kernel once in the stream of its device.
     pub(super) fn start(&mut self) -> Result<(), DeviceError> {
         let raw = self.raw();
         let core = self.function.core();
         core.activate()?;
         // SAFETY: the kernel catalog and a test of the sources ensure that there is one address for
-        // each parameter, each of 8 bytes; `self` keeps the memory behind them; stream and function
-        // are live.
+        // each parameter, each of 8 bytes. `self` keeps the memory behind the addresses alive;
+        // stream and function are live.
         unsafe { core.driver.launch(raw) }
     }
 
@@ -89,7 +89,7 @@ impl Bound {
         let raw = self.raw();
         let core = self.function.core();
         let mut activation = Some(core.driver.activation(core.ordinal)?);
-        // SAFETY: as above; the launcher borrows `self`, which keeps everything.
+        // SAFETY: as above; the launcher borrows `self`, which keeps everything alive.
         let mut launch = unsafe { core.driver.launcher(raw) }?;
         Ok(Box::new(move || {
             if let Some(activate) = activation.take() {

@@ -8,7 +8,7 @@ use super::launch::NativeKernel;
 use rsb_device::device::{DeviceError, Kernel};
 use rsb_device::operation::{Launch, LaunchMode};
 
-/// Binds `op` to the empty kernel, which measures the launch overhead.
+/// Binds `op` to the empty kernel, whose launch measures the launch overhead.
 pub(super) fn kernel<'d>(
     core: &Rc<Core>,
     op: Launch,
@@ -48,7 +48,7 @@ impl Kernel for SequentialLaunches {
     }
 }
 
-/// Work captured instead of run.
+/// Work that was captured as a graph.
 struct Recorded {
     core: Rc<Core>,
     graph: Handle,
@@ -71,8 +71,8 @@ impl Recorded {
         recorded
     }
 
-    /// Instantiates the graph. `kernels` are the recorded ones: their memory is used when the graph
-    /// runs.
+    /// Instantiates the graph. Keeps `kernels`, the recorded ones, since the graph uses their
+    /// memory when it runs.
     fn instantiate(self, kernels: Vec<Box<dyn Kernel + '_>>) -> Result<Graph<'_>, DeviceError> {
         let core = Rc::clone(&self.core);
         // SAFETY: the graph is complete.
@@ -87,7 +87,7 @@ impl Drop for Recorded {
             return;
         }
         let _ = self.core.activate();
-        // SAFETY: it was captured above and is destroyed only here.
+        // SAFETY: the graph was captured above and is destroyed only here.
         let _ = unsafe { self.core.driver.destroy_graph(self.graph) };
     }
 }
@@ -96,7 +96,7 @@ impl Drop for Recorded {
 pub(super) struct Graph<'d> {
     executable: Handle,
     recorded: Recorded,
-    /// Kernels that it launches.
+    /// Kernels that the graph launches.
     kernels: Vec<Box<dyn Kernel + 'd>>,
 }
 
@@ -118,8 +118,8 @@ impl Drop for Graph<'_> {
     fn drop(&mut self) {
         let core = &self.recorded.core;
         let _ = core.synchronize();
-        // SAFETY: it was instantiated from the graph, is no longer running, and is destroyed only
-        // here.
+        // SAFETY: the executable was instantiated from the graph, is no longer running, and is
+        // destroyed only here.
         let _ = unsafe { core.driver.destroy_executable(self.executable) };
     }
 }

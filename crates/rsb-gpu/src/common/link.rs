@@ -55,9 +55,9 @@ pub(crate) fn is_on_pcie(
     integrated != Some(1) && uses_host_page_tables != Some(1) && !name.contains("MI300A")
 }
 
-/// Returns the bandwidth of the narrowest link between the GPU and the CPU: a GPU is often behind
-/// its own switch, whose inner link is always wide. A device of another vendor at this address is
-/// not the GPU.
+/// Returns the bandwidth of the narrowest link between the GPU and the CPU. A GPU is often behind
+/// its own switch, whose inner link is always wide. Returns `None` if the device at this address is
+/// from another vendor.
 fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     let device = std::fs::canonicalize(devices.join(address)).ok()?;
     if read(&device, "vendor")? != vendor {

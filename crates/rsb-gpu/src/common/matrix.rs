@@ -25,7 +25,8 @@ pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
     }
 }
 
-/// Returns the data types for which they have an instruction with 2:4 structured sparsity of A.
+/// Returns the data types for which the matrix units of `arch` have an instruction with 2:4
+/// structured sparsity of A.
 pub fn sparse_dtypes(arch: &str) -> &'static [Dtype] {
     use Dtype::{Bf8, Bf16, F16, Fp8, I4, I8, Tf32};
     match bare(arch) {
@@ -58,8 +59,8 @@ mod tests {
         );
     }
 
-    /// Every table entry has a kernel, except types that data-center Blackwell multiplies only with
-    /// a whole block, and Turing's units.
+    /// Every table entry must have a kernel, except for Turing's units, and for types that
+    /// data-center Blackwell multiplies only with a whole block of threads.
     #[test]
     fn the_table_of_architectures_agrees() {
         for known in ARCHITECTURES.iter().filter(|known| known.target != "sm_75") {

@@ -28,7 +28,7 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Returns its address on the device.
+    /// Returns the address on the device.
     pub(crate) fn address(&self) -> *mut c_void {
         self.pointer
     }
@@ -37,7 +37,7 @@ impl Allocation {
         self.bytes
     }
 
-    /// Returns the device that contains it.
+    /// Returns the device that contains the memory.
     pub(crate) fn core(&self) -> &Rc<Core> {
         &self.core
     }
@@ -65,8 +65,8 @@ impl Allocation {
             (host.cast(), device)
         };
         // SAFETY: `bytes` bytes are in the host's slice and, as checked above, in the device's
-        // memory. The address of a read-only slice is only cast to mutable, not written. Both
-        // outlive the wait below.
+        // memory. A read-only slice is not written, although its address is cast to mutable. Both
+        // are valid until the wait below ends.
         unsafe { core.driver.copy(Copy { to, from, bytes, ends }, core.stream) }?;
         core.synchronize()?;
         Ok(Some(()))
@@ -75,10 +75,10 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // A lost device cannot free memory, and the error has no remedy.
+        // Errors are ignored: memory of a lost device cannot be freed.
         let _ = self.core.activate();
-        // SAFETY: the runtime allocated it, and it is freed only here. Both runtimes wait for work
-        // that still uses it.
+        // SAFETY: the runtime allocated the memory, which is freed only here. Both runtimes wait
+        // for work that still uses it.
         let _ = unsafe { self.core.driver.free(self.pointer) };
     }
 }
@@ -87,7 +87,7 @@ impl Drop for Allocation {
 pub(super) enum HostBlock {
     /// Page-locked memory.
     Pinned(Pinned),
-    /// Pageable memory. Its address does not change, since its size does not.
+    /// Pageable memory. The vector is never resized, so its address does not change.
     Pageable(Vec<u8>),
 }
 
@@ -110,7 +110,7 @@ impl HostBlock {
         Self::Pageable(vec![1; bytes.max(1)])
     }
 
-    /// Returns its address.
+    /// Returns the address of the memory.
     pub(super) fn address(&mut self) -> *mut c_void {
         match self {
             Self::Pinned(pinned) => pinned.pointer,
@@ -121,9 +121,10 @@ impl HostBlock {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // A copy may still be reading or writing it.
+        // Wait, since a copy may still be using the memory.
         let _ = self.core.synchronize();
-        // SAFETY: the runtime allocated it, nothing uses it anymore, and it is freed only here.
+        // SAFETY: the runtime allocated the memory, nothing uses it anymore, and it is freed only
+        // here.
         let _ = unsafe { self.core.driver.free_host(self.pointer) };
     }
 }

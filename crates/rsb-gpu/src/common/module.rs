@@ -65,9 +65,9 @@ impl LoadedModule {
 
 impl Drop for LoadedModule {
     fn drop(&mut self) {
-        // One of its kernels may still be running.
+        // Wait, since one of its kernels may still be running.
         let _ = self.core.synchronize();
-        // SAFETY: no function of the module is left, since each keeps it.
+        // SAFETY: every function of the module keeps it alive, so none is left.
         let _ = unsafe { self.core.driver.unload_module(self.handle) };
     }
 }

@@ -18,7 +18,7 @@ pub(super) enum Argument {
     Buffer(usize),
     /// Zeroed workspace of the launch, sized per block.
     Scratch {
-        /// Bytes per block; at least eight in total.
+        /// Bytes per block. The workspace has at least eight bytes in total.
         bytes_per_block: u64,
     },
     /// A zeroed 64-bit word of the launch.
@@ -53,11 +53,11 @@ pub(super) struct Gpu<'a> {
 /// times.
 const BLOCKS_PER_UNIT: u32 = 16;
 
-/// Blocks per compute unit for kernels whose blocks leave partial results, all of which the last
-/// block reads.
+/// Blocks per compute unit for kernels that reduce in two steps: each block stores a partial
+/// result, and the last block reads all of them.
 const SHARING_BLOCKS_PER_UNIT: u32 = 8;
 
-/// Operations in one work item on the matrix units, for one wavefront.
+/// Operations of one wavefront in one work item on the matrix units.
 pub(super) const MATRIX_PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
 /// Plans `operation` with a native kernel.
@@ -97,7 +97,7 @@ pub(super) fn plan(
     }
 }
 
-/// State of one plan.
+/// Context in which one operation is planned.
 struct Planner<'a> {
     options: &'a Options,
     gpu: Gpu<'a>,
@@ -110,7 +110,11 @@ impl Planner<'_> {
         dtype: Option<Dtype>,
     ) -> Result<(&'static KernelInfo, String), DeviceError> {
         let kernel = catalog::find(stem).ok_or_else(|| {
-            unsupported_error(stem, "it is not in the kernel table", "report this as a bug")
+            unsupported_error(
+                stem,
+                "the kernel is missing from the kernel table",
+                "report this as a bug",
+            )
         })?;
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
@@ -167,8 +171,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans `grid` blocks of the kernel's block size, as far as one launch allows: every kernel
-    /// strides over the rest.
+    /// Plans `grid` blocks of the kernel's block size, or as many as one launch allows; kernels
+    /// loop over the rest.
     fn exactly(
         &self,
         stem: &str,
@@ -301,18 +305,18 @@ impl Planner<'_> {
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported_error(
                 &format!("{} operations", op.operations),
-                format!("the number must be a multiple of {piece}"),
+                format!("the number of operations must be a multiple of {piece}"),
                 "choose a multiple of it",
             ));
         }
-        // Four blocks per unit are 16 wavefronts of 64: four on each of its vector units.
+        // Four blocks per compute unit are 16 wavefronts of 64 threads, four on each vector unit.
         let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
         self.exactly(stem, Some(op.dtype), arguments, 4 * self.gpu.units.max(1))
     }
 }
 
-/// Returns the first architectures with matrix instructions for `dtype` in `kernel`, as the end of
-/// a sentence.
+/// Returns a clause for the end of a message that names the first architectures with matrix
+/// instructions for `dtype` in `kernel`.
 fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     let mut names = Vec::new();
     for vendor in ["gfx", "sm_"] {
@@ -370,8 +374,8 @@ fn blocks(threads: u64, block: u32) -> u32 {
 pub(super) fn provider(name: &str, what: &str, there_are: &str) -> DeviceError {
     unsupported_error(
         &format!("{what} by {name}"),
-        format!("a GPU has the providers {there_are}"),
-        "choose one of these, or auto",
+        format!("GPUs have the providers {there_are}"),
+        "choose one of these providers, or auto",
     )
 }
 

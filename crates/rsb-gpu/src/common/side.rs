@@ -1,5 +1,6 @@
-//! A second stream of a GPU, for work concurrent with the main stream. Events are recorded only in
-//! the main stream, so concurrent work must start after and end before the launches around it.
+//! A second stream of a GPU, for work concurrent with the main stream. Only the main stream records
+//! events, so concurrent work must start after the launches before it and end before the launches
+//! after it.
 
 use std::rc::Rc;
 
@@ -7,7 +8,7 @@ use super::core::Core;
 use super::driver::Handle;
 use rsb_device::device::DeviceError;
 
-/// The stream, and the two events that order it after and before the main stream.
+/// A stream, and the two events that order its work after and before that of the main stream.
 pub(super) struct SideStream {
     core: Rc<Core>,
     pub(super) stream: Handle,
@@ -27,12 +28,12 @@ impl SideStream {
         Ok(side)
     }
 
-    /// Makes subsequent work here wait for all work already enqueued in the main stream.
+    /// Makes subsequent work in this stream wait for all work already enqueued in the main stream.
     pub(super) fn leave(&self) -> Result<(), DeviceError> {
         self.order(self.events[0], [self.core.stream, self.stream])
     }
 
-    /// Makes subsequent work in the main stream wait for all work started here.
+    /// Makes subsequent work in the main stream wait for all work enqueued in this stream.
     pub(super) fn come_back(&self) -> Result<(), DeviceError> {
         self.order(self.events[1], [self.stream, self.core.stream])
     }
@@ -59,8 +60,8 @@ impl Drop for SideStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         let driver = &self.core.driver;
-        // SAFETY: everything was created above and is destroyed only here; all work in the stream
-        // has ended.
+        // SAFETY: the handles were created above and are destroyed only here; all work in the
+        // stream has ended.
         unsafe {
             let _ = driver.synchronize(self.stream);
             for event in self.events.into_iter().filter(|event| !event.is_null()) {

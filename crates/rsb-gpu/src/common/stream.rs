@@ -38,7 +38,9 @@ impl GpuStream {
         event.ok_or_else(|| {
             DeviceError::Failed(Reason::new(
                 "time between two events",
-                format!("an event is not of this stream, or {MARKS} newer events replaced it"),
+                format!(
+                    "an event does not belong to this stream, or {MARKS} newer events replaced it"
+                ),
                 "report this as a bug with the case id",
             ))
         })
@@ -75,7 +77,7 @@ impl Drop for GpuStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         for &event in &self.events {
-            // SAFETY: it was created above and is destroyed only here.
+            // SAFETY: the event was created above and is destroyed only here.
             let _ = unsafe { self.core.driver.destroy_event(event) };
         }
     }

@@ -15,11 +15,11 @@ use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 /// A [`Transfer`] bound to its buffers.
 pub(super) struct TransferKernel {
     core: Rc<Core>,
-    /// This kernel keeps both ends alive.
+    /// Copy in the main stream. The kernel keeps the memory at both ends alive.
     copy: Copy,
     direction: TransferDirection,
-    /// Whether the data received on the host has been copied to the second buffer, once, for
-    /// verification.
+    /// Whether the received data has been copied from the host to the second buffer, which happens
+    /// once, for verification.
     shown: bool,
     host: Option<HostBlock>,
     /// Copy to the host, if the transfer is bidirectional.
@@ -48,8 +48,8 @@ impl ReturnCopy {
 
     fn start(&self, core: &Core) -> Result<(), DeviceError> {
         self.side.leave()?;
-        // SAFETY: both ends have this length, and `TransferKernel` keeps them until both streams
-        // have completed the copy.
+        // SAFETY: both ends have this length, and `TransferKernel` keeps them alive until both
+        // streams have completed the copy.
         unsafe { core.driver.copy(self.copy, self.side.stream) }
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn kernel(
         (TransferDirection::Bidirectional, HostMemory::Pageable) => {
             return Err(DeviceError::Unsupported(rsb_model::Reason::new(
                 "pageable memory both ways at once",
-                "the runtime copies it through the host, one direction after the other",
+                "the runtime copies pageable memory through the host, one direction after the other",
                 "measure pinned memory",
             )));
         }
@@ -125,8 +125,8 @@ pub(super) fn kernel(
 /// Enqueues `copy` in the stream of `core`.
 fn start(core: &Core, copy: Copy) -> Result<(), DeviceError> {
     core.activate()?;
-    // SAFETY: both ends have this length, and the caller keeps them until the stream has completed
-    // the copy.
+    // SAFETY: both ends have this length, and the caller keeps them alive until the stream has
+    // completed the copy.
     unsafe { core.driver.copy(copy, core.stream) }
 }
 
@@ -188,7 +188,7 @@ impl Kernel for TransferKernel {
 
 impl Drop for TransferKernel {
     fn drop(&mut self) {
-        // A copy may still be using the host's memory.
+        // Wait, since a copy may still be using the host's memory.
         let _ = self.core.synchronize();
     }
 }
@@ -198,7 +198,7 @@ pub(super) struct PeerCopy {
     core: Rc<Core>,
     from: Buffer,
     to: Buffer,
-    /// Whether the copy uses peer access or is staged through the host.
+    /// Name of the path of the copy: peer access, or staging through the host.
     way: &'static str,
 }
 
@@ -230,7 +230,7 @@ impl Kernel for PeerCopy {
             bytes,
             ends: CopyDirection::DeviceToDevice,
         };
-        // SAFETY: the target is at least as long as the source, and `self` keeps both.
+        // SAFETY: the target is at least as long as the source, and `self` keeps both alive.
         unsafe {
             core.driver.copy_peer(copy, [to.core().ordinal, from.core().ordinal], core.stream)
         }

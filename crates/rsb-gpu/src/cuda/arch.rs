@@ -6,8 +6,9 @@ pub(super) fn name(major: i32, minor: i32) -> String {
     format!("sm_{major}{minor}")
 }
 
-/// Returns the peak memory bandwidth in GB/s. The driver reports the clock so that every type of
-/// memory transfers data twice per cycle (CUDA's own sample deviceQuery computes it this way).
+/// Returns the peak memory bandwidth in GB/s. The driver scales the reported clock so that all
+/// types of memory transfer data twice per cycle (CUDA's own sample deviceQuery computes it this
+/// way).
 pub(super) fn peak_bandwidth_gb_s(bus_bits: i32, clock_khz: i32) -> Option<f64> {
     let is_known = bus_bits > 0 && clock_khz > 0;
     is_known.then(|| f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * 2.0 / 1e9)

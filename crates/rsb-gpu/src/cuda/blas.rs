@@ -29,7 +29,7 @@ pub(super) struct Blas {
     core: Rc<Core>,
 }
 
-/// Returns cuBLAS's constant of a type that its products have in memory.
+/// Returns cuBLAS's constant for a data type in memory.
 pub(super) const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64,
@@ -42,7 +42,7 @@ pub(super) const fn number(dtype: Dtype) -> Option<c_int> {
     })
 }
 
-/// Returns the math mode that computes in `dtype`.
+/// Returns the math mode in which cuBLAS computes in `dtype`.
 pub(super) fn mode(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => compute::F64,
@@ -61,7 +61,7 @@ impl Blas {
         let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();
         let create = blas.function(blas.api.cublasCreate_v2, "cublasCreate_v2")?;
-        // SAFETY: the pointer is to a live variable of this type; the GPU is current.
+        // SAFETY: the pointer refers to a live variable of this type; the GPU is current.
         blas.check("cublasCreate_v2", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.cublasSetStream_v2, "cublasSetStream_v2")?;
@@ -88,10 +88,10 @@ impl Blas {
     }
 
     fn text(&self, code: cublasStatus_t) -> String {
-        // SAFETY: it accepts any number and returns a static text or null.
+        // SAFETY: the function accepts any number and returns a static string or null.
         let text = self.api.cublasGetStatusString.map(|function| unsafe { function(code) });
         match text.filter(|text| !text.is_null()) {
-            // SAFETY: the text is static and ends with a zero.
+            // SAFETY: the string is static and null-terminated.
             Some(text) => format!("{} ({code})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
             None => format!("cuBLAS status {code}"),
         }
@@ -118,7 +118,7 @@ impl Drop for Blas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if let Some(destroy) = self.api.cublasDestroy_v2.filter(|_| !self.handle.is_null()) {
-            // SAFETY: cublasCreate_v2 created it, and it is destroyed only here.
+            // SAFETY: cublasCreate_v2 created the handle, which is destroyed only here.
             let _ = unsafe { destroy(self.handle) };
         }
     }
@@ -134,8 +134,8 @@ impl BlasLibrary for Blas {
         let mode = mode(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller guarantees the matrices; alpha and beta are on the
-        // host, the default location for a handle, in the accumulation type.
+        // SAFETY: the handle is live, and the matrices are valid as the caller guarantees; alpha
+        // and beta are on the host, the default location for a handle, in the accumulation type.
         let code = unsafe {
             multiply(
                 self.handle,
@@ -163,7 +163,8 @@ impl BlasLibrary for Blas {
                 gemm_algo::DEFAULT,
             )
         };
-        // Some versions return this for integers whose rows are not multiples of four.
+        // Some versions return this status for integer matrices whose rows are not multiples of
+        // four.
         let is_whole = types.input == Dtype::I8;
         let code =
             if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };

@@ -1,5 +1,5 @@
 //! Matrix products by cuBLASLt. The logic is in [`crate::common`]; this module has cuBLASLt's
-//! functions and constants, of which types and statuses are those of cuBLAS.
+//! functions and constants. Types and statuses are the same as in cuBLAS.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: true,
 };
 
-/// Returns its constant of a type in memory.
+/// Returns cuBLASLt's constant for a data type in memory.
 fn number(dtype: Dtype) -> Option<c_int> {
     if dtype == Dtype::Fp8 { Some(datatype::F8_E4M3) } else { blas::number(dtype) }
 }

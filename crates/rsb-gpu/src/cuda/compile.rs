@@ -24,7 +24,7 @@ impl CudaCompiler {
     /// Loads the compiler.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no compiler is installed.
     pub fn load() -> Result<Self, Reason> {
         Self::load_for(None)
     }
@@ -59,7 +59,7 @@ impl CudaCompiler {
     /// Loads the compiler only from the installation in `root`: a toolkit, or a Python environment.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no compiler in `root`.
     pub fn load_in(root: &Path) -> Result<Self, Reason> {
         let roots = vec![root.to_owned()];
         let found =
@@ -70,7 +70,7 @@ impl CudaCompiler {
         Err(Reason::new(
             "NVIDIA's runtime compiler (libnvrtc)",
             format!("it is not in {}", root.display()),
-            "install it there: pip install nvidia-cuda-nvrtc",
+            "install NVRTC there: pip install nvidia-cuda-nvrtc",
         ))
     }
 
@@ -80,19 +80,19 @@ impl CudaCompiler {
         format!("nvrtc {major}.{minor} {}", common::file_identity(self.rtc.loaded.path()))
     }
 
-    /// Returns its version, which is the CUDA version.
+    /// Returns the compiler's version, which is the CUDA version.
     pub fn version(&self) -> Option<(i32, i32)> {
         self.rtc.version()
     }
 
-    /// Returns the CUDA release it belongs to.
+    /// Returns the CUDA release of the compiler.
     pub fn release(&self) -> Option<ToolkitRelease> {
         let (major, minor) = self.version()?;
         Some((major.try_into().ok()?, minor.try_into().ok()?))
     }
 
-    /// Returns the numbers of the architectures that it supports, such as 90; empty if it does not
-    /// report them.
+    /// Returns the numbers of the architectures that the compiler supports, such as 90; empty if it
+    /// does not report them.
     pub fn architectures(&self) -> Vec<i32> {
         let (Some(count), Some(get)) =
             (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs)
@@ -100,7 +100,7 @@ impl CudaCompiler {
             return Vec::new();
         };
         let mut there: c_int = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         if unsafe { count(&raw mut there) } != result::SUCCESS {
             return Vec::new();
         }
@@ -179,8 +179,9 @@ impl Toolchain for CudaCompiler {
     }
 }
 
-/// Returns the highest of `known` whose code runs on a GPU of `arch`: one of the same tens that is
-/// not above it, such as `sm_86` for `sm_89`. Returns `arch` itself if there is none.
+/// Returns the highest of `known` whose code runs on a GPU of `arch`: the same major version and at
+/// most the same minor version, such as `sm_86` for `sm_89`. Returns `arch` itself if there is
+/// none.
 fn closest(known: &[c_int], arch: &str) -> String {
     let Some(own) = number(arch) else { return arch.to_owned() };
     let highest = known.iter().filter(|&&other| other <= own && other / 10 == own / 10).max();

@@ -6,8 +6,8 @@ use object::{LittleEndian, SymbolIndex};
 
 use rsb_device::compiler::KernelNeeds;
 
-/// From this version of the layout on, written by CUDA 13, the architecture number is one byte
-/// higher in the flags.
+/// First layout version, written by CUDA 13, that has the architecture number one byte higher in
+/// the flags.
 const LATER_LAYOUT: u8 = 8;
 
 /// Returns the target architecture of `code`, such as `sm_90`; `None` if it is not a cubin.
@@ -20,8 +20,8 @@ pub fn target(code: &[u8]) -> Option<String> {
     Some(format!("sm_{}", (header.e_flags(LittleEndian).0 >> place) & 0xff))
 }
 
-/// Header of the note with the registers per thread: its format and number, then the length of the
-/// rest, which is the kernel's index in the symbol table and the register count.
+/// Header of the note with the registers per thread: format, number, and length of the contents,
+/// which are the kernel's index in the symbol table and the register count.
 const REGISTERS: [u8; 4] = [0x04, 0x2f, 8, 0];
 
 /// Returns the resources of each kernel of `code`; empty if the file is not as expected.
@@ -43,7 +43,7 @@ fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
         let symbol = symbols.symbol(SymbolIndex(word(note, 4)? as usize)).ok()?;
         let symbol =
             String::from_utf8_lossy(symbols.symbol_name(LittleEndian, symbol).ok()?).into_owned();
-        // Only the size of a section without contents, such as shared memory, is recorded.
+        // A section without contents, such as shared memory, has only a size.
         let size = named(&format!(".nv.shared.{symbol}"))
             .map_or(0, |section| section.sh_size(LittleEndian));
         named(&format!(".text.{symbol}"))?;
@@ -57,8 +57,8 @@ fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
     Some(needs.collect())
 }
 
-/// Returns the bytes at the start of a kernel's shared memory that the system reserves: from Hopper
-/// on they are counted with it.
+/// Returns the bytes that the system reserves at the start of a kernel's shared memory. From Hopper
+/// on, the kernel's size includes them.
 fn kept_by_the_system(arch: &str) -> u64 {
     let number = arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
     if number.is_some_and(|number| number >= 90) { 1024 } else { 0 }
@@ -149,7 +149,7 @@ mod tests {
         let needs =
             KernelNeeds { symbol: "k".into(), registers: 40, shared_bytes: 512, wavefront: 32 };
         assert_eq!(kernels(&whole), std::slice::from_ref(&needs));
-        // The file may start at any address.
+        // The file may start at an unaligned address.
         let moved = [&[0], whole.as_slice()].concat();
         assert_eq!(kernels(&moved[1..]), [needs]);
         for length in 0..whole.len() {

@@ -62,7 +62,8 @@ impl Driver for Runtime {
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
         let set = self.api.cuCtxSetCurrent.ok_or_else(|| self.missing("cuCtxSetCurrent"))?;
         let context = AtomicPtr::new(self.context(ordinal)?);
-        // SAFETY: the context is live until the runtime is dropped, before which the thread ends.
+        // SAFETY: the context is live until the runtime is dropped, and the thread ends before
+        // that.
         Ok(Box::new(move || in_thread("cuCtxSetCurrent", unsafe { set(context.into_inner()) })))
     }
 
@@ -116,7 +117,7 @@ impl Driver for Runtime {
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
         let mut milliseconds = 0.0_f32;
-        // SAFETY: the pointer is to a live variable; the caller guarantees the events.
+        // SAFETY: the pointer refers to a live variable; the caller guarantees the events.
         unsafe { call!(self, cuEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
         Ok(milliseconds)
     }
@@ -127,7 +128,7 @@ impl Driver for Runtime {
 
     fn allocate(&self, bytes: usize) -> HandleResult {
         let mut address: CUdeviceptr = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         unsafe { call!(self, cuMemAlloc_v2(&raw mut address, bytes)) }?;
         Ok(std::ptr::without_provenance_mut(address as usize))
     }

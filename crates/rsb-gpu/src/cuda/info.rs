@@ -63,7 +63,8 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
 fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 256];
     let length = c_int::try_from(text.len()).ok()?;
-    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    // SAFETY: the function writes at most `length` bytes, including the terminating null, to the
+    // array.
     unsafe { call!(runtime, cuDeviceGetName(text.as_mut_ptr().cast(), length, device)) }.ok()?;
     let name = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().to_owned();
     (!name.is_empty()).then_some(name)
@@ -73,7 +74,8 @@ fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
 fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
-    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    // SAFETY: the function writes at most `length` bytes, including the terminating null, to the
+    // array.
     unsafe { call!(runtime, cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, device)) }
         .ok()?;
     as_in_sysfs(CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?)
@@ -96,7 +98,7 @@ fn usable_memory(runtime: &Runtime) -> Result<u64, CallError> {
 /// Returns the free memory of the current GPU in bytes.
 pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CallError> {
     let (mut free, mut total) = (0_usize, 0_usize);
-    // SAFETY: both pointers are to live variables of this type.
+    // SAFETY: both pointers refer to live variables of this type.
     unsafe { call!(runtime, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
     Ok(free.min(total) as u64)
 }

@@ -1,4 +1,4 @@
-//! The driver with statuses as values: failed call, reason and remedy.
+//! The driver API with status codes as errors: failed call, reason and fix.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int};
@@ -11,7 +11,7 @@ use rsb_model::Reason;
 use crate::common::{CallError, FAKE_GPU, call, unavailable};
 
 thread_local! {
-    /// Current context of this thread, as far as set by this program.
+    /// Context that this program last made current in this thread.
     static CURRENT: Cell<CUcontext> = const { Cell::new(std::ptr::null_mut()) };
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// Loads and initializes the driver. Initialization may end the process if a driver is only
-    /// partly removed: planning does it in a child process.
+    /// Loads and initializes the driver. Initialization may end the process if a driver was only
+    /// partly removed, so planning loads it in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Cuda::load().map_err(unavailable)?;
         let runtime = Self { api, contexts: RefCell::default() };
-        // SAFETY: it takes no pointers; zero is the only valid flag.
+        // SAFETY: the function takes no pointers; zero is the only valid flag.
         match unsafe { call!(runtime, cuInit(0)) } {
             Ok(()) => Ok(Rc::new(runtime)),
             Err(CallError::Status { code: error::NO_DEVICE, .. }) => {
@@ -46,7 +46,7 @@ impl Runtime {
     /// Returns the newest CUDA version that the driver supports, such as (12, 8).
     pub(super) fn version(&self) -> Option<(u32, u32)> {
         let mut version: c_int = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }.ok()?;
         let version = u32::try_from(version).ok().filter(|&version| version > 0)?;
         Some((version / 1000, version % 1000 / 10))
@@ -55,7 +55,7 @@ impl Runtime {
     /// Returns the number of devices, at least one.
     pub(super) fn count(&self) -> Result<u32, Reason> {
         let mut count: c_int = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         match unsafe { call!(self, cuDeviceGetCount(&raw mut count)) } {
             Ok(()) if count > 0 => Ok(count.unsigned_abs()),
             Ok(()) | Err(CallError::Status { code: error::NO_DEVICE, .. }) => {
@@ -68,7 +68,7 @@ impl Runtime {
     /// Returns the driver's handle of device `ordinal`.
     pub(super) fn device(&self, ordinal: c_int) -> Result<CUdevice, CallError> {
         let mut device: CUdevice = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         unsafe { call!(self, cuDeviceGet(&raw mut device, ordinal)) }?;
         Ok(device)
     }
@@ -82,7 +82,7 @@ impl Runtime {
         }
         let device = self.device(ordinal)?;
         let mut context: CUcontext = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         unsafe { call!(self, cuDevicePrimaryCtxRetain(&raw mut context, device)) }?;
         let mut contexts = self.contexts.borrow_mut();
         let needed = contexts.len().max(place.saturating_add(1));
@@ -116,10 +116,11 @@ impl Runtime {
         let text_of =
             |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
                 let mut text: *const c_char = std::ptr::null();
-                // SAFETY: it accepts any number and writes the address of a static text, or null.
+                // SAFETY: the function accepts any number and writes the address of a static
+                // string, or null.
                 let status = unsafe { function?(code, &raw mut text) };
                 let is_text = status == error::SUCCESS && !text.is_null();
-                // SAFETY: the text is static and ends with a zero.
+                // SAFETY: the string is static and null-terminated.
                 is_text.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
             };
         match (text_of(self.api.cuGetErrorName), text_of(self.api.cuGetErrorString)) {
@@ -136,7 +137,7 @@ impl Drop for Runtime {
             if CURRENT.get() == *context {
                 CURRENT.set(std::ptr::null_mut());
             }
-            // SAFETY: it was retained once, and this program no longer uses it.
+            // SAFETY: the context was retained once, and this program no longer uses it.
             let _ = unsafe { call!(self, cuDevicePrimaryCtxRelease_v2(*device)) };
         }
     }

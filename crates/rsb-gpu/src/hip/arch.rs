@@ -6,8 +6,9 @@ pub(super) fn architecture(full: &str) -> &str {
     full.split(':').next().unwrap_or(full)
 }
 
-/// Returns the compute units in a multiprocessor as counted by the runtime: two from gfx10 on, a
-/// work-group processor, unless the runtime's variable `GPU_ENABLE_WGP_MODE` is 0.
+/// Returns the number of compute units in one multiprocessor, as the runtime counts them. From
+/// gfx10 on a multiprocessor is a work-group processor with two, unless the runtime's variable
+/// `GPU_ENABLE_WGP_MODE` is 0.
 pub(super) fn compute_units_each(arch: &str) -> u32 {
     let single = std::env::var_os("GPU_ENABLE_WGP_MODE").is_some_and(|mode| mode == "0");
     // gfx906 to gfx950 have three digits, gfx1010 and later have four.
@@ -35,9 +36,9 @@ pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> 
     Some(f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * transfers_per_clock(arch)? / 1e9)
 }
 
-/// Returns the bytes of the cache between the second level and memory (AMD Infinity Cache), from
-/// AMD's data sheets: the largest of any GPU of this architecture, so that a flush is never too
-/// small.
+/// Returns the size in bytes of the cache between the second level and memory (AMD Infinity Cache),
+/// from AMD's data sheets. The size is the largest of any GPU of this architecture, so that a flush
+/// is never too small.
 pub(super) fn memory_side_cache_bytes(arch: &str) -> Option<u64> {
     let megabytes = match architecture(arch) {
         "gfx942" | "gfx950" => 256,

@@ -32,8 +32,8 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: false,
 };
 
-/// Returns rocBLAS's constant of a type that its products have. tf32, called xf32 there, is f32 in
-/// another math mode.
+/// Returns rocBLAS's constant for a data type of products. tf32, which rocBLAS calls xf32, is f32
+/// in another math mode.
 const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64_R,
@@ -49,9 +49,9 @@ const fn number(dtype: Dtype) -> Option<c_int> {
 /// Location of the library's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernels {
-    /// Separate files, which may lack those for the GPU.
+    /// In separate files, which may lack kernels for the GPU.
     InFiles,
-    /// The library itself: a fake GPU.
+    /// In the library itself, as in that of a fake GPU.
     Inside,
 }
 
@@ -76,7 +76,7 @@ impl Blas {
         let mut blas = Self { api, handle: std::ptr::null_mut(), mode, core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();
         let create = blas.function(blas.api.rocblas_create_handle, "rocblas_create_handle")?;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         blas.check("rocblas_create_handle", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.rocblas_set_stream, "rocblas_set_stream")?;
@@ -92,8 +92,8 @@ impl Blas {
         })
     }
 
-    /// Sets whether products of f32 are multiplied in xf32; the mode belongs to the handle. A
-    /// library without modes supports only f32.
+    /// Sets whether the handle multiplies products of f32 in xf32. A library without math modes
+    /// supports only f32.
     fn set_math_mode(&self, compute: Dtype) -> Result<(), DeviceError> {
         let mode = if compute == Dtype::Tf32 { math_mode::XF32 } else { math_mode::DEFAULT };
         if self.mode.get() == mode {
@@ -114,10 +114,10 @@ impl Blas {
     }
 
     fn text(&self, code: rocblas_status) -> String {
-        // SAFETY: it accepts any number and returns a static text or null.
+        // SAFETY: the function accepts any number and returns a static string or null.
         let text = self.api.rocblas_status_to_string.map(|function| unsafe { function(code) });
         match text.filter(|text| !text.is_null()) {
-            // SAFETY: the text is static and ends with a zero.
+            // SAFETY: the string is static and null-terminated.
             Some(text) => format!("{} ({code})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
             None => format!("rocBLAS status {code}"),
         }
@@ -138,7 +138,7 @@ impl Drop for Blas {
     fn drop(&mut self) {
         let _ = self.core.activate();
         if let Some(destroy) = self.api.rocblas_destroy_handle.filter(|_| !self.handle.is_null()) {
-            // SAFETY: rocblas_create_handle created it, and it is destroyed only here.
+            // SAFETY: rocblas_create_handle created the handle, which is destroyed only here.
             let _ = unsafe { destroy(self.handle) };
         }
     }
@@ -157,8 +157,8 @@ impl BlasLibrary for Blas {
         let compute = number(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller guarantees the matrices; alpha and beta are on the
-        // host, the default location for a handle, in the accumulation type.
+        // SAFETY: the handle is live, and the matrices are valid as the caller guarantees; alpha
+        // and beta are on the host, the default location for a handle, in the accumulation type.
         let code = unsafe {
             multiply(
                 self.handle,

@@ -29,7 +29,7 @@ fn is_fnuz(arch: &str) -> bool {
     matches!(arch, "gfx940" | "gfx941" | "gfx942")
 }
 
-/// Returns hipBLASLt's constant of a type in memory.
+/// Returns hipBLASLt's constant for a data type in memory.
 fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F32 | Dtype::Tf32 => datatype::F32,
@@ -42,12 +42,12 @@ fn number(dtype: Dtype) -> Option<c_int> {
     })
 }
 
-/// Returns the constant of a type in memory if fp8 is FNUZ.
+/// Returns hipBLASLt's constant for a data type in memory, with fp8 as FNUZ.
 fn number_fnuz(dtype: Dtype) -> Option<c_int> {
     if dtype == Dtype::Fp8 { Some(datatype::F8_E4M3_FNUZ) } else { number(dtype) }
 }
 
-/// Returns its constant of a compute type.
+/// Returns hipBLASLt's constant for a compute type.
 fn mode(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F32 => compute::F32,
@@ -123,10 +123,10 @@ pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
         "opening hipBLASLt for {}; if the process ends here, choose another provider",
         core.arch
     );
-    // Each of two factors is halved, so the product is a quarter.
+    // FNUZ halves each of the two factors, so the product must be multiplied by four.
     let blas = LtBlas::open(core, create, calls, numbers, if is_fnuz { 4.0 } else { 1.0 })?;
     let mut version: c_int = 0;
-    // SAFETY: the handle is live, and the pointer is to a live variable of this type.
+    // SAFETY: the handle is live, and the pointer refers to a live variable of this type.
     let code = unsafe { get_version(blas.handle(), &raw mut version) };
     if code != status::SUCCESS || version < OLDEST_VERSION {
         let why = format!(

@@ -56,7 +56,8 @@ pub fn target(code: &[u8]) -> Option<&'static str> {
     ARCHITECTURES.iter().find(|(known, _)| is_code && *known == number).map(|(_, name)| *name)
 }
 
-/// Returns the resources of each kernel of `code`, as noted by the compiler; empty without notes.
+/// Returns the resources of each kernel of `code` as noted by the compiler, or none if there are no
+/// notes.
 pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
     metadata::kernels(code)
 }

@@ -62,7 +62,7 @@ impl HipCompiler {
         self.rtc.version()
     }
 
-    /// Returns the ROCm release it belongs to, from its file name: `libhiprtc.so.7.2.53211`.
+    /// Returns the ROCm release of the compiler, from its file name: `libhiprtc.so.7.2.53211`.
     pub fn release(&self) -> Option<ToolkitRelease> {
         let path = self.rtc.loaded.path();
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -64,7 +64,7 @@ impl Driver for Runtime {
 
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
         let set = self.api.hipSetDevice.ok_or_else(|| self.missing("hipSetDevice"))?;
-        // SAFETY: no pointers; an invalid device number returns a status.
+        // SAFETY: the function takes no pointers; an invalid device number returns an error status.
         Ok(Box::new(move || in_thread("hipSetDevice", unsafe { set(ordinal) })))
     }
 
@@ -118,7 +118,7 @@ impl Driver for Runtime {
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
         let mut milliseconds = 0.0_f32;
-        // SAFETY: the pointer is to a live variable; the caller guarantees the events.
+        // SAFETY: the pointer refers to a live variable; the caller guarantees the events.
         unsafe { call!(self, hipEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
         Ok(milliseconds)
     }
@@ -161,7 +161,7 @@ impl Driver for Runtime {
             return Ok(false);
         }
         self.make_current(ordinal)?;
-        // SAFETY: no pointers; zero is the only valid flag.
+        // SAFETY: the function takes no pointers; zero is the only valid flag.
         match unsafe { call!(self, hipDeviceEnablePeerAccess(peer, 0)) } {
             Ok(()) => Ok(true),
             Err(failed) if failed.code() == Some(error::PEER_ACCESS_ALREADY_ENABLED) => Ok(true),

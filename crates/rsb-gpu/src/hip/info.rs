@@ -1,5 +1,5 @@
-//! Properties of a GPU, from its properties and attributes. Values that the runtime does not report
-//! are unknown, not zero.
+//! Properties of a GPU, from the runtime's property structure and attributes. Values that the
+//! runtime does not report are unknown, not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -13,7 +13,7 @@ use super::runtime::Runtime;
 use crate::common::{CallError, DeviceProperties, call, link};
 use rsb_device::device::DeviceInfo;
 
-/// Name and architecture, from either layout of the properties.
+/// Name and architecture, read from either layout of the property structure.
 struct Names {
     name: String,
     arch: String,
@@ -63,7 +63,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
 fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
     let names = if runtime.api.hipGetDevicePropertiesR0600.is_some() {
         let mut properties = PropertiesR0600::default();
-        // SAFETY: the function of this name has written this layout since ROCm 6.
+        // SAFETY: since ROCm 6, the function of this name writes this layout.
         unsafe { call!(runtime, hipGetDevicePropertiesR0600(&raw mut properties, ordinal)) }?;
         Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
     } else {
@@ -85,7 +85,7 @@ fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
 
 fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
-    // SAFETY: the pointer is to a live variable of this type.
+    // SAFETY: the pointer refers to a live variable of this type.
     unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }
         .ok()
         .map(|()| value)
@@ -95,15 +95,16 @@ fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
 fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
-    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    // SAFETY: the function writes at most `length` bytes, including the terminating null, to the
+    // array.
     unsafe { call!(runtime, hipDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, ordinal)) }
         .ok()?;
     let found = CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_ascii_lowercase();
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns nine tenths of the free memory of the current GPU: the runtime and rocBLAS need some of
-/// it.
+/// Returns nine tenths of the free memory of the current GPU. The rest is left to the runtime and
+/// rocBLAS.
 fn usable_memory(runtime: &Runtime) -> Result<u64, CallError> {
     Ok(free_bytes(runtime)? / 10 * 9)
 }
@@ -111,7 +112,7 @@ fn usable_memory(runtime: &Runtime) -> Result<u64, CallError> {
 /// Returns the free memory of the current GPU in bytes.
 pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CallError> {
     let (mut free, mut total) = (0_usize, 0_usize);
-    // SAFETY: both pointers are to live variables of this type.
+    // SAFETY: both pointers refer to live variables of this type.
     unsafe { call!(runtime, hipMemGetInfo(&raw mut free, &raw mut total)) }?;
     Ok(free.min(total) as u64)
 }

@@ -1,4 +1,4 @@
-//! The HIP runtime with statuses as values: failed call, reason and remedy.
+//! The HIP runtime with status codes as errors: failed call, reason and fix.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -16,8 +16,8 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// Loads and initializes the runtime. `hipInit` may end the process if a driver is only partly
-    /// removed: planning does it in a child process.
+    /// Loads and initializes the runtime. `hipInit` may end the process if a driver was only partly
+    /// removed, so planning loads it in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Hip::load().map_err(unavailable)?;
         let runtime = Self { api };
@@ -40,7 +40,7 @@ impl Runtime {
     /// Returns the number of devices, at least one.
     pub(super) fn count(&self) -> Result<u32, Reason> {
         let mut count: c_int = 0;
-        // SAFETY: the pointer is to a live variable of this type.
+        // SAFETY: the pointer refers to a live variable of this type.
         match unsafe { call!(self, hipGetDeviceCount(&raw mut count)) } {
             Ok(()) if count > 0 => Ok(count.unsigned_abs()),
             Ok(())
@@ -57,7 +57,8 @@ impl Runtime {
             static CURRENT: Cell<Option<c_int>> = const { Cell::new(None) };
         }
         if CURRENT.get() != Some(device) {
-            // SAFETY: no pointers; an invalid device number returns a status.
+            // SAFETY: the function takes no pointers; an invalid device number returns an error
+            // status.
             unsafe { call!(self, hipSetDevice(device)) }?;
             CURRENT.set(Some(device));
         }
@@ -74,12 +75,12 @@ impl Runtime {
 
     fn text(&self, code: hipError_t) -> String {
         let Some(function) = self.api.hipGetErrorString else { return format!("error {code}") };
-        // SAFETY: it accepts any number and returns a static text or null.
+        // SAFETY: the function accepts any number and returns a static string or null.
         let text = unsafe { function(code) };
         if text.is_null() {
             return format!("error {code}");
         }
-        // SAFETY: the text is static and ends with a zero.
+        // SAFETY: the string is static and null-terminated.
         let text = unsafe { CStr::from_ptr(text) };
         format!("{} (error {code})", text.to_string_lossy())
     }

@@ -11,8 +11,8 @@ use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 /// takes the time.
 const MIN_BANDWIDTH_SHARE: f64 = 0.6;
 
-/// Maximum share of the bandwidth: higher ones come from caches, except within the spread of a
-/// measurement.
+/// Maximum share of the bandwidth. A share slightly above 1 may be measurement error; higher ones
+/// come from caches.
 const MAX_BANDWIDTH_SHARE: f64 = 1.1;
 
 const NAMED: usize = 3;
@@ -75,7 +75,7 @@ fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwi
     let (least, largest) = arrays
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(a, b), (size, _)| (a.min(*size), b.max(*size)));
-    // With a single size it is unknown whether it exceeds the caches.
+    // If there is only one size, it is unknown whether the arrays exceed the caches.
     let measured = arrays
         .into_iter()
         .filter(|(size, _)| least < largest && *size >= largest)

@@ -158,7 +158,7 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
     let times = seen.statistics.as_ref().filter(|_| is_pass);
     let percentiles = times.map(|times| &times.percentiles);
     *figures = ModelFigures {
-        // The rates next to it are based on the recorded time.
+        // Consistent with the recorded time, on which the rates of the result are based.
         inference_time_ms: times.and_then(|_| seen.fast_ms.or_else(|| number("time_ms"))),
         latency_p50_ms: number("latency_p50_ms").or_else(|| percentiles.map(|of| of.p50)),
         latency_p90_ms: number("latency_p90_ms").or_else(|| percentiles.map(|of| of.p90)),

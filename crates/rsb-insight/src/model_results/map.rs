@@ -33,9 +33,9 @@ struct Place {
     dtype: Dtype,
 }
 
-/// Builds the map from `runs`, given newest first. A model of the family that ran determines its
-/// entry, or else the newest result. Untried entries follow the rules for the family's first tiny
-/// model.
+/// Builds the map from `runs`, given newest first. An entry comes from a model of the family that
+/// ran, or else from the newest result. Untried entries follow the rules for the family's first
+/// tiny model.
 pub fn compatibility(runs: &[Run]) -> Vec<ModelCompatibility> {
     let mut seen: BTreeMap<Place, ModelCompatibility> = BTreeMap::new();
     for run in runs {

@@ -1,9 +1,10 @@
-//! Prediction of the time of a pass at places without measurements. The logarithm of its time over
-//! that of a roofline is modeled as a Gaussian process over places, runtimes, families and sizes,
-//! conditioned on every stored pass. Similar passes count most, and a pass that is far from all of
-//! them gets a wide interval. `python/checks/recommendation/study.py` implements the same in
-//! Python. It chose the constants with half of the models and determined the error with the others
-//! (docs/recommendation.md). Pure.
+//! Predicts the time of a pass at places (a device, runtime and precision of a machine) without
+//! measurements. The logarithm of the pass's time relative to a roofline is modeled as a Gaussian
+//! process over places, runtimes, families and sizes, conditioned on every stored pass. Similar
+//! passes have the largest weights, and a pass that is unlike all stored ones gets a wide interval.
+//! `python/checks/recommendation/study.py` implements the same in Python. It chose the constants
+//! with half of the models and determined the error with the other half (docs/recommendation.md).
+//! Pure.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ const MOST_PASSES: usize = 400;
 const MOVES: u64 = 16;
 /// Quantile of the standard normal distribution for a central interval of 80 %.
 const Z_80_PERCENT: f64 = 1.2816;
-/// Maximum ratio between an end of an interval and its middle for a prediction to be usable.
+/// Maximum ratio between the upper end of an interval and its middle for a usable prediction.
 const MAX_INTERVAL_RATIO: f64 = 3.0;
 const NAMED: usize = 3;
 
@@ -43,9 +44,9 @@ const MODEL: f64 = 0.0242;
 const MODEL_RUNTIME: f64 = 0.164;
 const NOISE: f64 = 0.0901;
 /// Standard deviation of the logarithm of the gap between passes and measured peaks. Passes at
-/// places without measured peaks carry no information about this gap, because their own best
-/// replaces the peak. The value is so large that a prediction at a place with measured peaks, based
-/// only on such passes, has too wide an interval.
+/// places without measured peaks carry no information about this gap, because the best pass there
+/// replaces the peak. The value is so large that a prediction at a place with measured peaks gets
+/// too wide an interval if it is based only on such passes.
 const ROOF: f64 = 0.85;
 
 /// Highest known rates of a place, per second.
@@ -90,7 +91,7 @@ impl Pass {
         })
     }
 
-    /// Returns the seconds under `roof`, including the start of each operation.
+    /// Returns the time in seconds that `roof` implies, including the start of each operation.
     fn expected_s(&self, roof: &Roof) -> f64 {
         self.flops / roof.flops + self.bytes / roof.bytes + self.calls * CALL_S
     }
@@ -111,7 +112,7 @@ struct CandidatePlace {
     memory_bytes: Option<u64>,
 }
 
-/// A pass as a point of the process, with the logarithm of its size.
+/// A pass as a point of the Gaussian process, with the logarithm of its size.
 struct Point<'a> {
     pass: &'a Pass,
     size: f64,
@@ -150,7 +151,8 @@ impl<'a> Point<'a> {
     }
 }
 
-/// Returns the variance that two passes share, including that of the runtime if it is the same.
+/// Returns the variance that two passes share: a general part, and that of the runtime if they use
+/// the same.
 fn shared_variance(plain: f64, of_runtime: f64, is_same_runtime: bool) -> f64 {
     plain * plain + if is_same_runtime { of_runtime * of_runtime } else { 0.0 }
 }
@@ -160,11 +162,11 @@ fn shared_variance(plain: f64, of_runtime: f64, is_same_runtime: bool) -> f64 {
 pub(super) struct Predictor {
     known: Vec<CandidatePlace>,
     seen: Vec<ObservedPass>,
-    /// Position in `known` of the place of each of `seen`.
+    /// For each pass in `seen`, the index of its place in `known`.
     at: Vec<usize>,
     /// Cholesky factor of the covariance of `seen`.
     factor: Vec<Vec<f64>>,
-    /// Logarithm of each measured time over the expected one.
+    /// Logarithm of the ratio of each measured time to the expected time.
     rest: Vec<f64>,
     places: Vec<ModelPlace>,
 }
@@ -174,7 +176,7 @@ impl Predictor {
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
         let known = find_places(runs, &seen);
-        // Passes without a roof cannot be used.
+        // Skip passes at places without a roof.
         let (at, seen): (Vec<usize>, Vec<ObservedPass>) = seen
             .into_iter()
             .filter_map(|one| {
@@ -370,8 +372,8 @@ pub(super) fn evidence(
     ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
 }
 
-/// Returns the places where passes were measured, and those with only a roof, combined with the
-/// runtimes that were measured elsewhere.
+/// Returns the places where passes were measured, and places for which only a roof is known,
+/// combined with the runtimes that were measured elsewhere.
 fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
     let mut found: Vec<CandidatePlace> = Vec::new();
     for run in runs {

@@ -134,7 +134,7 @@ fn what_lies_in_a_large_cache_is_no_bandwidth_of_memory() {
 
 #[test]
 fn a_figure_that_stands_for_pass_and_roof_is_named_once() {
-    // No peaks: the rates that passes reached are the roof.
+    // Without measured peaks, the roof consists of the rates that passes reached.
     let benchmarks: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
     let predictor = Predictor::of(&[run("one", &benchmarks)]);
     let found = ask(&predictor, "one", "bert-base").unwrap().rests_on;
@@ -186,7 +186,7 @@ fn nothing_is_told_without_calibration_and_of_what_does_not_fit() {
 
 #[test]
 fn weights_solve_the_covariance() {
-    // Of [[4, 2], [2, 5]].
+    // Cholesky factor of [[4, 2], [2, 5]].
     let factor = [vec![2.0], vec![1.0, 2.0]];
     let found = solve(&factor, &[8.0, 12.0]);
     assert!((found[0] - 1.0).abs() < 1e-12 && (found[1] - 2.0).abs() < 1e-12, "{found:?}");

@@ -164,7 +164,7 @@ fn measured_advice(runs: &[Run], request: RecommendRequest<'_>) -> Vec<ModelAdvi
 }
 
 pub(super) fn is_pass(result: &BenchmarkResult) -> bool {
-    // A simulated result is not a speed.
+    // Simulated results have no meaningful speed.
     result.category.as_deref() == Some(MODELS)
         && result.outcome == Outcome::Measured
         && parameter(result, "workload") == Some("forward")
@@ -193,9 +193,9 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
     let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> =
         result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
-    // A run without samples still has their statistics.
+    // If a run has no samples, use their stored statistics.
     let kept = result.statistics.as_ref();
-    // The value of the run, on which predictions are based as well.
+    // Use the recorded value, on which predictions are based as well.
     let time_per_item_ms = fields.number("time_ms")? / items;
     let low = quantile_ms(&times, 0.1).or_else(|| Some(kept?.min))? / items;
     let high = quantile_ms(&times, 0.9).or_else(|| Some(kept?.percentiles.p90))? / items;
@@ -297,7 +297,8 @@ fn predict(
     predictor: &Predictor,
     goal: Goal,
 ) {
-    // The definition in a run lacks the data from which work is counted.
+    // Prefer user-defined models: the definition recorded in a run lacks the data from which work
+    // is counted.
     let recorded = definition(runs, &advice.model_id);
     let Some(row) = find(&advice.model_id, own).or(recorded.as_ref()) else { return };
     let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
@@ -308,8 +309,8 @@ fn predict(
         let mut found = batches
             .iter()
             .map(|batch| predictor.predict(row, place, *batch, advice.sequence_length));
-        // If no batch can be predicted, the first reason is reported; the smallest batch comes
-        // first.
+        // If no batch can be predicted, report the first reason, which is that of the smallest
+        // batch.
         let first = found.next().unwrap_or_else(|| {
             Err(Reason::new("batches", "no batch size is known", "measure a model"))
         });

@@ -20,7 +20,7 @@ pub(super) struct HistoryScan<'a> {
     pub(super) shifts: &'a [LevelShift],
     /// All changes of these series, reported or not.
     pub(super) traces: &'a [Trace<'a>],
-    /// Minimum number of runs after a change before its absence means that there is none.
+    /// Minimum number of runs after a change for its absence to be conclusive.
     pub(super) min_size: usize,
 }
 
@@ -194,8 +194,8 @@ const WENT_AWAY: &str = "it went away by itself";
 /// Prefix of the reason with which this program marks an alert as fixed.
 const CAME_BACK: &str = "the level came back";
 
-/// Closes an alert that is over: its level was restored in every series, or it is not found any
-/// more although enough points were added.
+/// Closes an alert that is over: its level was restored in every series, or its change is no longer
+/// found although enough points were added.
 fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
     if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
@@ -350,7 +350,7 @@ mod tests {
             "the largest change comes first"
         );
         assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(21)));
-        // An analysis of only the other series does not move it.
+        // An analysis of only series `b` must not move the change of series `a`.
         look_from(&mut known, 0..23, &["b"], &[shift("b", 22, 100.0, 60.0, true)]);
         assert_eq!(known.len(), 1);
         assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(22)));

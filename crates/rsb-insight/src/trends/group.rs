@@ -43,7 +43,7 @@ pub(super) struct Group {
     pub(super) direction: &'static str,
     pub(super) severity: Severity,
     pub(super) range: ChangeRange,
-    /// Moves, largest first.
+    /// Changes of the series, largest first.
     pub(super) moves: Vec<SeriesMove>,
 }
 
@@ -182,7 +182,7 @@ pub(super) fn shifts_of(
     trend: &SeriesTrend,
     settings: &TrendSettings,
 ) -> Vec<LevelShift> {
-    // The points that `trend` counts: finite ones, ordered by time.
+    // Use the same points as `trend`: finite ones, ordered by time.
     let mut points: Vec<SeriesPoint> =
         series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
     points.sort_by_key(|point| point.timestamp);
@@ -208,7 +208,7 @@ pub(super) fn shifts_of(
                 is_recent,
             );
             if change.part == Some(LevelPart::Share) {
-                // A larger share of runs on the slower machine type would explain it.
+                // A larger share of runs on the slower machine type would explain the change.
                 shift.severity = shift.severity.min(Severity::Warning);
             }
             Some(shift)

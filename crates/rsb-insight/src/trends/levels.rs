@@ -48,7 +48,7 @@ fn separation(
 ) -> Option<LevelSeparation> {
     let levels = trend.two_levels.as_ref()?;
     let limit = f64::midpoint(levels.lower, levels.upper);
-    // The points that `trend` counts: finite ones, ordered by time.
+    // Use the same points as `trend`: finite ones, ordered by time.
     let mut points: Vec<&SeriesPoint> =
         series.points.iter().filter(|point| point.value.is_finite()).collect();
     points.sort_by_key(|point| point.timestamp);

@@ -160,13 +160,13 @@ pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
         .ok_or_else(|| {
             let known = UNITS.iter().map(|unit| unit.target).collect::<Vec<_>>().join(", ");
             let why = format!(
-                "the table does not contain it with waves of {} threads; it contains {known}",
+                "the table does not contain this target with waves of {} threads; it contains {known}",
                 needs.wavefront
             );
             Reason::new(
                 format!("occupancy on {target}"),
                 why,
-                "choose one of these, or measure on the GPU itself",
+                "choose one of these targets, or measure the occupancy on the GPU itself",
             )
         })?;
     let given = needs.registers.max(1).next_multiple_of(unit.granule);

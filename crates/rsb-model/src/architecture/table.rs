@@ -258,8 +258,8 @@ const BLACKWELL_GRAPHICS: &[Rate] = &[
     vector(F16, 256),
 ];
 
-/// A compute unit is a Xe core: 128 lanes of f32, twice as many of f16. Xe-HPG has no f64; the rate
-/// of Xe2 is not published.
+/// A compute unit is a Xe core, with 128 f32 lanes or 256 f16 lanes. Xe-HPG has no f64; no f64 rate
+/// is published for Xe2.
 const XE_HPG: &[Rate] = &[
     matrix(F16, 2048, &[[8, 8, 16]]),
     matrix(Bf16, 2048, &[[8, 8, 16]]),
@@ -277,7 +277,7 @@ const XE2_HPG: &[Rate] = &[
 ];
 
 // Boost clocks from AMD's product pages ("Boost frequency: up to …") and graphics clocks from
-// Intel's. The test of data sheets contains the rates that these pages list for them.
+// Intel's. The data-sheet test contains the rates listed on the same pages.
 const NAVI_21: &[Board] = &[
     board("RX 6800", 60, 2105),
     board("RX 6800 XT", 72, 2250),
@@ -343,8 +343,9 @@ macro_rules! rows {
 }
 
 // The pair is the first ROCm or CUDA release whose runtime compiler supports the target, from the
-// lists of supported GPUs in ROCm's release notes and from CUDA's release notes. If earlier LLVM
-// compilers already support a target, it is the release that is certain to support it.
+// lists of supported GPUs in ROCm's release notes and from CUDA's release notes. If an earlier LLVM
+// compiler may already support the target, the pair is the first release that is certain to support
+// it.
 /// Architectures of AMD and NVIDIA for which kernels are compiled, by vendor, oldest first.
 pub const ARCHITECTURES: &[Architecture] = rows! {
     "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 NO_BOARDS SOURCE_VEGA;

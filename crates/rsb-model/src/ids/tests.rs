@@ -1,4 +1,4 @@
-//! Round trips of names.
+//! Tests that names survive formatting and parsing.
 
 use super::*;
 

@@ -65,7 +65,7 @@ pub fn underflows(number: &str) -> bool {
 
 struct Key<'a> {
     text: Cow<'a, str>,
-    /// Byte offset of its opening quote in the whole text.
+    /// Byte offset of the key's opening quote in the whole text.
     at: usize,
 }
 

@@ -103,16 +103,16 @@ pub struct Comparison {
     pub unit: String,
     /// Direction in which the metric improves.
     pub better: Better,
-    /// Estimate of the baseline.
+    /// Estimated value of the baseline.
     pub baseline_value: Option<f64>,
-    /// Estimate of the current run.
+    /// Estimated value of the current run.
     pub current_value: Option<f64>,
     /// Relative difference in percent: (current − baseline) / baseline. Its sign does not depend on
     /// the direction in which the metric improves; see `verdict`.
     pub difference_percent: Option<f64>,
     /// Confidence interval of the difference in percent: `[low, high]`.
     pub confidence_interval: Option<[f64; 2]>,
-    /// Band of ±5 % for display. Absent without a verdict.
+    /// Class of the change, with limits at ±5 %, for display. Absent without a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_status: Option<ChangeStatus>,
     /// Verdict.
@@ -182,7 +182,7 @@ impl Comparison {
 
 named_enum! {
     serde
-    /// Display band of a change.
+    /// Class of a change, for display.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub enum ChangeStatus {
         /// Better by more than 5 %.
@@ -213,8 +213,8 @@ pub struct ComparisonSummary {
     pub overall_status: OverallStatus,
     /// Largest changes, worst first.
     pub significant_changes: Vec<SignificantChange>,
-    /// Weights that the policy gives to metrics, 1 for the others: among equal verdicts, reports
-    /// list heavier metrics first.
+    /// Weights of metrics from the policy; all other metrics have weight 1. Among equal verdicts,
+    /// reports list metrics with a higher weight first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metric_weights: BTreeMap<String, f64>,
 }

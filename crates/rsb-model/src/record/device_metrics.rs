@@ -145,12 +145,12 @@ pub struct LayerTime {
     pub name: String,
     /// Operator type, if reported separately from the name.
     pub kind: Option<String>,
-    /// Kernel that implements it.
+    /// Kernel that implements the operation.
     pub kernel: Option<String>,
     /// Number of executions.
     pub count: Option<u32>,
     /// Time in µs.
     pub time_us: Option<f64>,
-    /// Cycles, if it ran on an emulator.
+    /// Cycles, if the operation ran on an emulator.
     pub cycles: Option<u64>,
 }

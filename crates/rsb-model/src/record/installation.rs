@@ -72,7 +72,7 @@ pub struct InstallationInfo {
     pub components: Option<BTreeMap<String, String>>,
     /// GPU targets for which its rocBLAS has kernels: `gfx90a` …
     pub supported_gpus: Option<Vec<String>>,
-    /// Version of its first compiler.
+    /// Version of the first compiler in the installation.
     pub compiler_version: Option<String>,
     /// Version of the HSA runtime.
     pub hsa_version: Option<String>,

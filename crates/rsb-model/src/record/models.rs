@@ -37,7 +37,7 @@ pub struct ModelRecord {
     pub parameter_count: Option<u64>,
     /// Results by key: batch size, sequence length and precision, such as `b1_s128_fp16`. The
     /// suffix `_throughput` marks a throughput hint, and `_r4_c2` a load of 4 requests per second
-    /// on 2 lanes.
+    /// with a concurrency of 2.
     pub batch_results: BTreeMap<String, ModelFigures>,
     /// Best results.
     pub summary: ModelSummary,
@@ -254,13 +254,13 @@ pub struct ModelAdvice {
     pub choice: ModelChoice,
     /// Combinations of machine, device, runtime, precision and threads, best for the goal first.
     pub candidates: Vec<ModelCandidate>,
-    /// Places without a result, and the reasons.
+    /// Combinations without a result, and the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub unknown: Vec<UnknownPlace>,
 }
 
-/// Place without a measurement or prediction.
+/// Combination without a measurement or prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct UnknownPlace {
     /// Machine, device, runtime and precision.
@@ -290,9 +290,10 @@ pub struct ModelPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelBasis {
-    /// The model was measured at this place.
+    /// The model was measured with this combination of machine, device, runtime and precision.
     Measured,
-    /// Predicted from other models at this place, and from this and other models elsewhere.
+    /// Predicted from other models with this combination, and from this and other models with other
+    /// combinations.
     Predicted,
 }
 
@@ -313,7 +314,7 @@ pub struct ModelEvidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelChoice {
-    /// The first candidate is the best: no other interval overlaps its own.
+    /// The first candidate is clearly the best: its interval does not overlap any other.
     Winner,
     /// The interval of the first candidate overlaps that of another.
     NoClearWinner,

@@ -46,11 +46,11 @@ pub enum RunEvent {
     CaseUpdated {
         /// Id of the case.
         benchmark_id: CaseId,
-        /// Outcome until now.
+        /// Current outcome.
         outcome: Outcome,
         /// Number of replicates with samples.
         replicates: usize,
-        /// Time of an iteration in milliseconds. Null without one.
+        /// Time per iteration in milliseconds. Null if none was measured.
         time_ms: Option<f64>,
         /// Missing or broken item with cause and remedy, if the case was not measured.
         reason: Option<Reason>,

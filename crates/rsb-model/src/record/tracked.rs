@@ -27,7 +27,7 @@ named_enum! {
 }
 
 impl AlertState {
-    /// Returns whether no action is left to take.
+    /// Returns whether no further action is needed.
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Invalid | Self::Fixed)
     }

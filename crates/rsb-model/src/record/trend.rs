@@ -118,7 +118,7 @@ pub struct SeriesTrend {
     pub ramp: Option<Ramp>,
     /// Forecast for the last requested day, if the trend is significant.
     pub forecast: Option<Forecast>,
-    /// Expected values for the days after the last point, with or without a trend.
+    /// Expected values for the days after the last point, even if there is no trend.
     #[serde(default)]
     pub predicted: Vec<PredictedValue>,
     /// Points that are far from the points before them.
@@ -203,11 +203,11 @@ pub struct RecentTrend {
 /// Gradual rise or fall between two levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ramp {
-    /// Index of its first point.
+    /// Index of the first point of the ramp.
     pub from_index: usize,
     /// Index of the first point at the new level.
     pub to_index: usize,
-    /// Time of its first point.
+    /// Time of the first point of the ramp.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub from_timestamp: jiff::Timestamp,
     /// Time of the first point at the new level.
@@ -254,7 +254,7 @@ pub enum LevelPart {
     Lower,
     /// Upper level.
     Upper,
-    /// Share of points at the upper level. The levels before and after are then means.
+    /// Share of points at the upper level. The levels before and after the change are then means.
     Share,
 }
 

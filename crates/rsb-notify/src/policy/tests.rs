@@ -102,7 +102,7 @@ fn an_unreported_alert_is_not_closed_and_an_old_change_is_not_reported() {
     let mut minor = alert.clone();
     minor.severity = Severity::Info;
     assert!(receiver.events(0, &[minor]).is_empty());
-    // However late it is severe enough or no longer held.
+    // The alert is reported once it is severe enough or no longer held, however late.
     assert_eq!(receiver.events(24 * 8, std::slice::from_ref(&alert)), [NotifyEvent::New]);
     let mut new = Receiver::new(rule());
     // A first analysis finds changes that are years old.
@@ -239,7 +239,7 @@ fn a_mirror_gets_all_open_alerts_each_time_and_each_closing_once() {
     let closed = [with_state(&alerts[0], NotifyState::Recovered)];
     assert_eq!(receiver.decide(4, &closed).notifications[0].alerts.len(), 1);
     assert!(receiver.decide(5, &closed).notifications.is_empty());
-    // Another severity is another alert there.
+    // In a receiver that keeps the state, another severity is another alert.
     let worse = receiver.decide(6, &[change("a-2", 30.0)]);
     let states: Vec<_> =
         worse.notifications[0].alerts.iter().map(|alert| (alert.severity, alert.state)).collect();

@@ -1,6 +1,6 @@
-//! Alertmanager: `POST /api/v2/alerts`. The labels are the identity of an alert, so that sending it
-//! again is no duplicate. `endsAt` is far ahead, because Alertmanager resolves an alert without it
-//! after five minutes, with a message that everything is fine.
+//! Alertmanager: `POST /api/v2/alerts`. The labels are the identity of an alert, so sending it
+//! again makes no duplicate. `endsAt` is far in the future, because Alertmanager resolves an alert
+//! without it after five minutes and reports that the problem is solved.
 
 use jiff::SignedDuration;
 use rsb_model::Timestamp;
@@ -74,7 +74,7 @@ fn entry(
         _ => SignedDuration::from_hours(24 * i64::from(section.keep_firing_days)),
     };
     let ends = if alert.state.is_closed() { now } else { now.saturating_add(keep).unwrap_or(now) };
-    // An end before the begin is refused; clocks may differ.
+    // Alertmanager refuses an end before the start; clocks may differ.
     let starts = alert.first_seen.min(now);
     let mut entry = json!({
         "labels": labels,

@@ -18,7 +18,7 @@ const MAX_SUBJECT: usize = 200;
 /// Time limit of one command.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Answers about encryption and the password, not about the mail.
+/// SMTP status codes about encryption and authentication, not about the mail.
 const AUTHENTICATION: [u16; 4] = [530, 534, 535, 538];
 
 /// Sends the mail.
@@ -94,7 +94,7 @@ fn mail(
         .map_err(|error| error.to_string())
 }
 
-/// Returns the same text in a font in which numbers line up.
+/// Returns the text as HTML in a monospaced font, so that numbers are aligned.
 fn html(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("<!doctype html><html><body><pre>{text}</pre></body></html>\n")

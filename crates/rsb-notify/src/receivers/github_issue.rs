@@ -1,5 +1,5 @@
 //! GitHub issues: one issue per alert, found by its label and a hidden marker, because the search
-//! of GitHub lags. A change is a comment, a recovery closes the issue, and a return reopens it.
+//! of GitHub lags. Updates are comments, a recovery closes the issue, and a recurrence reopens it.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const MAX_TITLE: usize = 200;
 /// Maximum length of a text; GitHub accepts 65,536 characters.
 const MAX_BODY: usize = 60_000;
 
-/// Largest difference to the clock of GitHub.
+/// Maximum difference between the local clock and that of GitHub.
 const CLOCKS: SignedDuration = SignedDuration::from_hours(1);
 
 /// Number of pages of 100 issues, newest first, that are searched for the marker.
@@ -38,7 +38,7 @@ struct GithubCall {
     body: Value,
 }
 
-/// Finds the issue of the alert and makes the changes.
+/// Finds the issue of the alert and updates it.
 pub(super) fn send(
     section: &GithubIssueSection,
     notification: &Notification,
@@ -151,7 +151,8 @@ fn plan(
     };
     let path = format!("/{}", issue.number);
     let mut calls = Vec::new();
-    // Otherwise it was accepted earlier, but the answer was lost.
+    // If the issue already contains the message, GitHub accepted it earlier, but its answer was
+    // lost.
     if !issue.texts.contains(&message_marker(&notification.id)) && (issue.is_open || !is_closed) {
         let body = json!({"body": format!("{text}\n{}\n", message_marker(&notification.id))});
         calls.push(GithubCall { method: HttpMethod::Post, path: format!("{path}/comments"), body });
@@ -176,7 +177,7 @@ fn message_marker(id: &str) -> String {
     format!("<!-- rusty-stack-bench message {id} -->")
 }
 
-/// Returns the message as Markdown. Names are in code, where GitHub interprets nothing.
+/// Returns the message as Markdown. Names are in code spans, in which GitHub interprets nothing.
 fn markdown(notification: &Notification, dashboard: Option<&str>) -> String {
     let mut text = format!("`{}`\n", code(&notification.title()));
     for alert in &notification.alerts {

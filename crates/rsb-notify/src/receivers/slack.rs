@@ -24,7 +24,7 @@ const MAX_LINE: usize = 300;
 /// Maximum length of all texts. Slack refuses about 13,200 characters, which is not documented.
 const MAX_TOTAL: usize = 12_500;
 
-/// Length that a block is counted with in addition to its text.
+/// Length counted for each block in addition to its text.
 const PER_BLOCK: usize = 20;
 
 /// Sends the message.
@@ -35,7 +35,7 @@ pub(super) fn send(
 ) -> Result<(), SendError> {
     let url = read(&section.url)?;
     let answer = post(url.expose(), Vec::new(), payload(notification, dashboard).to_string())?;
-    // Another answer is that of a proxy or a sign-in page.
+    // Any other answer comes from a proxy or a sign-in page.
     if answer.trim() == "ok" {
         Ok(())
     } else {
@@ -81,7 +81,7 @@ impl Blocks {
     }
 
     /// Adds the sections if all of them fit, with room for two more blocks. Returns whether they
-    /// do.
+    /// fit.
     fn push_sections(&mut self, texts: &[String]) -> bool {
         let length: usize = texts.iter().map(|text| text.encode_utf16().count() + PER_BLOCK).sum();
         if self.list.len() + texts.len() + 2 > MAX_BLOCKS || self.length + length + 500 > MAX_TOTAL

@@ -1,4 +1,4 @@
-//! Servers that receive alerts: an HTTP server of its own, aiosmtpd and Alertmanager.
+//! Servers that receive alerts: a small HTTP server, aiosmtpd and Alertmanager.
 #![allow(dead_code)] // Each test program uses its own part.
 
 use std::fs;
@@ -76,7 +76,7 @@ pub fn read_request(stream: &mut impl Read) -> io::Result<String> {
     }
 }
 
-/// Makes a certificate for 127.0.0.1 that is signed by itself.
+/// Creates a self-signed certificate for 127.0.0.1.
 pub fn make_certificate(certificate: &Path, key: &Path) {
     let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"];
     let names = ["-addext", "subjectAltName=IP:127.0.0.1"];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{TypesetError, pdf};
 
-/// Returns a document with one of everything, and `text` in every text field.
+/// Returns a document with an item of every kind, and `text` in every text field.
 fn document(text: &str, rows: usize) -> Value {
     let prose = json!([{ "text": text, "code": false }, { "text": text, "code": true }]);
     let item = json!({ "lead": prose, "said": prose, "see": { "id": "verdict", "title": text }, "lines": [prose] });
@@ -49,7 +49,7 @@ fn made(document: &Value) -> Vec<u8> {
     pdf(document.to_string().as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Conformance to PDF/UA-1 is requested, and the typesetter rejects anything else.
+/// The output is requested as PDF/UA-1, so the typesetter rejects any text that does not conform.
 #[test]
 fn a_report_conforms_and_the_same_report_gives_the_same_bytes() {
     let report = document("gemm cpu:0/f32/1024x1024x1024 +12.3 % – 1.2 µs", 3);

@@ -1,6 +1,6 @@
-//! Functions and constants of OpenCL 1.2 in use, resolved from the loader at run time. The cl3
-//! crate is not used, since it takes the library path only from an environment variable and does
-//! not name missing functions.
+//! Functions and constants of OpenCL 1.2 that this crate uses, resolved from the loader at run
+//! time. The cl3 crate is not used, since it takes the library path only from an environment
+//! variable and does not report which function is missing.
 // Names are those of the C interface, so that its documentation can be searched.
 #![allow(non_snake_case)]
 
@@ -99,7 +99,7 @@ functions! {
     fn clFinish(queue: Object) -> Status;
 }
 
-/// Status codes that are handled separately.
+/// Status codes with a separate description or fix.
 pub(super) mod status {
     use super::Status;
 
@@ -133,13 +133,13 @@ pub(super) mod ask {
     pub(in crate::opencl) const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
     /// Extension `cl_khr_pci_bus_info`: four 32-bit numbers.
     pub(in crate::opencl) const DEVICE_PCI_BUS_INFO: u32 = 0x410F;
-    /// Extension `cl_nv_device_attribute_query`: 32-bit numbers; the slot contains device and
-    /// function, as on the bus.
+    /// Extension `cl_nv_device_attribute_query`: 32-bit numbers. The slot number encodes the device
+    /// and the function.
     pub(in crate::opencl) const DEVICE_PCI_BUS_ID_NV: u32 = 0x4008;
     pub(in crate::opencl) const DEVICE_PCI_SLOT_ID_NV: u32 = 0x4009;
     pub(in crate::opencl) const DEVICE_PCI_DOMAIN_ID_NV: u32 = 0x400A;
-    /// Extension `cl_amd_device_attribute_query`: 24 bytes with a type and, for the type PCI
-    /// Express, the address.
+    /// Extension `cl_amd_device_attribute_query`: 24 bytes that begin with a type. For the type PCI
+    /// Express, they contain the address.
     pub(in crate::opencl) const DEVICE_TOPOLOGY_AMD: u32 = 0x4037;
     pub(in crate::opencl) const PROGRAM_BUILD_LOG: u32 = 0x1183;
     pub(in crate::opencl) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;

@@ -16,7 +16,7 @@ struct Place {
     function: u32,
 }
 
-/// Returns the device's address in sysfs notation, if the driver reports it.
+/// Returns the PCI address of the device in sysfs notation, if the driver reports one.
 pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
     let place = common(runtime, device)
         .or_else(|| nvidia(runtime, device))
@@ -69,8 +69,8 @@ fn amd(runtime: &Runtime, device: Object) -> Option<Place> {
     of_amd(&query_info(runtime, device, ask::DEVICE_TOPOLOGY_AMD)?)
 }
 
-/// Decodes the topology: the type is in the first four bytes, the address in the last three. It has
-/// no domain.
+/// Decodes the topology, which has the type in the first four bytes and bus, device and function in
+/// the last three. It contains no domain.
 fn of_amd(topology: &[u8; 24]) -> Option<Place> {
     let [PCI_EXPRESS, 0, 0, 0, .., bus, slot, function] = *topology else { return None };
     Some(Place { domain: 0, bus: bus.into(), slot: slot.into(), function: function.into() })
@@ -84,7 +84,11 @@ mod tests {
     fn vendors_words_for_a_place_are_understood() {
         assert_eq!(of_nvidia(1, 0xc1, 0x09), Place { domain: 1, bus: 0xc1, slot: 1, function: 1 });
         let mut topology = [0_u8; 24];
-        assert_eq!(of_amd(&topology), None, "an unknown topology type has no address");
+        assert_eq!(
+            of_amd(&topology),
+            None,
+            "a topology of unknown type must not be decoded as an address"
+        );
         topology[0] = PCI_EXPRESS;
         topology[21..].copy_from_slice(&[0xc3, 0, 1]);
         assert_eq!(of_amd(&topology), Some(Place { domain: 0, bus: 0xc3, slot: 0, function: 1 }));

@@ -1,4 +1,4 @@
-//! Objects shared by everything on one device: the library, the device, its context and its queue.
+//! The library, device, context and queue, shared by all objects of a device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(super) struct Core {
     pub(super) context: Object,
     pub(super) queue: Object,
     pub(super) limits: Limits,
-    /// Commands timed by streams.
+    /// Queued commands whose times streams need.
     pub(super) commands: RefCell<Commands>,
 }
 
@@ -28,7 +28,7 @@ impl Core {
         let device = found.device;
         let properties = [CONTEXT_PLATFORM, found.platform as isize, 0];
         let none = std::ptr::null_mut();
-        // SAFETY: the property list ends with a zero; there is one device of that platform; no
+        // SAFETY: the property list ends with a zero, the device belongs to this platform, and no
         // callback is passed.
         let context = unsafe {
             create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none))
@@ -42,15 +42,15 @@ impl Core {
             limits: found.limits,
             commands: RefCell::default(),
         };
-        // SAFETY: context and device are live and belong together.
+        // SAFETY: the context is live and was created for this device.
         core.queue = unsafe {
             create!(core.runtime, clCreateCommandQueue(context, device, flag::QUEUE_PROFILING))
         }?;
         Ok(Rc::new(core))
     }
 
-    /// Queues a command with `call`, which receives a pointer for its event, or null if no stream
-    /// times the commands.
+    /// Queues a command with `call`, which receives a pointer for the command's event; null if no
+    /// stream measures times.
     pub(super) fn queue(
         &self,
         call: impl FnOnce(*mut Object) -> Result<(), ClError>,
@@ -77,10 +77,12 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.commands.take();
         if !self.queue.is_null() {
-            // SAFETY: nothing that uses the queue is left, since all of it holds this core.
+            // SAFETY: every object that uses the queue owns a reference to this core, so none is
+            // left.
             let _ = unsafe { call!(self.runtime, clReleaseCommandQueue(self.queue)) };
         }
-        // SAFETY: as above.
+        // SAFETY: every object that uses the context owns a reference to this core, so none is
+        // left.
         let _ = unsafe { call!(self.runtime, clReleaseContext(self.context)) };
     }
 }

@@ -1,4 +1,4 @@
-//! Implementation of the device traits for OpenCL.
+//! Implementation of `Device` and `Kernel` for OpenCL.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -22,17 +22,17 @@ use rsb_device::device::{
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation, PointerChase};
 
-/// Maximum operations of a product and of a convolution on a CPU, which executes some billion per
-/// second of the former and some hundred million of the latter.
+/// Maximum operations of a product and of a convolution on a CPU. CPUs execute some billion
+/// operations per second in products, and some hundred million in convolutions.
 const MAX_CPU_OPERATIONS: [f64; 2] = [20e9, 1e9];
 
 /// An open OpenCL device.
 pub struct OpenclDevice {
     info: DeviceInfo,
     core: Rc<Core>,
-    /// Built on first use.
+    /// Programs, each built on first use.
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
-    /// Kernel that flushes the caches, kept between calls.
+    /// Bound flush kernel, kept for later flushes.
     flush: LazyCell<Bound>,
     /// Clock for timing, selected when the first stream is created.
     clock: OnceCell<StreamClock>,
@@ -80,7 +80,7 @@ impl OpenclDevice {
         }
     }
 
-    /// Creates the flush kernel with two buffers of twice the last-level cache; see
+    /// Binds the flush kernel to two buffers of twice the last-level cache; see
     /// [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.limits.buffer_bytes);
@@ -113,7 +113,7 @@ impl OpenclDevice {
     /// Times `accesses` dependent reads of one word by one work-item, with both clocks.
     fn read_clocks(&self, accesses: u64) -> Result<ClockReading, DeviceError> {
         let chase = PointerChase { nodes: 1, line_bytes: 64, accesses, seed: 0 };
-        // A word of zeros refers to itself.
+        // The buffer is zero, so the first word contains its own offset.
         let buffers = [self.allocate(chase.bytes())?, self.allocate(8)?];
         let bound = self.bind(&portable::chase(&chase), &Options::default(), &buffers)?;
         // Drivers may compile or load the kernel at the first launch.
@@ -201,7 +201,7 @@ impl Device for OpenclDevice {
     }
 }
 
-/// Empty kernels, launched by one call each.
+/// Empty kernels, each launched by a separate call.
 struct Launches {
     core: Rc<Core>,
     empty: Bound,

@@ -1,11 +1,10 @@
-//! Events of queued commands, recorded while streams time them.
+//! Events of queued commands, recorded while streams measure times.
 //!
-//! Markers between commands (`clEnqueueMarkerWithWaitList`) are not timed, since some drivers
-//! report times that are out of order with the surrounding commands (Intel:
-//! <https://github.com/CHIP-SPV/chipStar/issues/1549>,
+//! The start of the first command and the end of the last are used instead of markers between
+//! commands (`clEnqueueMarkerWithWaitList`). Some drivers report marker times that are out of order
+//! with the surrounding commands (Intel: <https://github.com/CHIP-SPV/chipStar/issues/1549>,
 //! <https://github.com/intel/llvm/issues/22229>) or zero (NVIDIA:
-//! <https://github.com/fixstars/clpy/issues/216>). Every profiler uses the times of the kernel or
-//! the copy itself.
+//! <https://github.com/fixstars/clpy/issues/216>).
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -38,7 +37,7 @@ impl Event {
     fn time(&self, name: u32) -> Result<u64, ClError> {
         let mut time = 0_u64;
         let value = (&raw mut time).cast();
-        // SAFETY: the event is live and there is room for 64 bits.
+        // SAFETY: the event is live, and the pointer is to a live 64-bit variable.
         unsafe {
             call!(
                 self.runtime,
@@ -51,12 +50,12 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: the event was created by a command, and nothing else releases it.
+        // SAFETY: the driver created the event for a command, and nothing else releases it.
         let _ = unsafe { call!(self.runtime, clReleaseEvent(self.object)) };
     }
 }
 
-/// A position in the queue, between the previous command and the next one, if they exist.
+/// A position in the queue, with the events of the commands before and after it, if any.
 pub(super) struct Gap {
     before: Option<Rc<Event>>,
     after: Rc<OnceCell<Rc<Event>>>,
@@ -72,27 +71,27 @@ impl Gap {
     }
 }
 
-/// Commands of a queue, recorded while streams time them.
+/// Events of queued commands, recorded while streams measure times.
 #[derive(Default)]
 pub(super) struct Commands {
     streams: usize,
     last: Option<Rc<Event>>,
-    /// Gaps that no command has followed yet.
+    /// Gaps at the end of the queue, which the next command fills in.
     open: Vec<Rc<OnceCell<Rc<Event>>>>,
 }
 
 impl Commands {
-    /// Returns whether any stream times the commands.
+    /// Returns whether any stream measures times.
     pub(super) fn are_timed(&self) -> bool {
         self.streams > 0
     }
 
-    /// Adds a stream.
+    /// Registers a stream that measures times.
     pub(super) fn begin(&mut self) {
         self.streams += 1;
     }
 
-    /// Removes a stream.
+    /// Unregisters a stream. Discards all events if it was the last one.
     pub(super) fn end(&mut self) {
         self.streams = self.streams.saturating_sub(1);
         if self.streams == 0 {
@@ -100,7 +99,7 @@ impl Commands {
         }
     }
 
-    /// Records a queued command.
+    /// Records the event of a queued command.
     pub(super) fn add(&mut self, event: Rc<Event>) {
         for gap in self.open.drain(..) {
             // An open gap has no value yet, so this cannot fail.
@@ -109,7 +108,7 @@ impl Commands {
         self.last = Some(event);
     }
 
-    /// Returns the current end of the queue.
+    /// Returns the gap at the current end of the queue.
     pub(super) fn gap(&mut self) -> Gap {
         let after = Rc::new(OnceCell::new());
         self.open.push(Rc::clone(&after));

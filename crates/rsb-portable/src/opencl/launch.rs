@@ -17,7 +17,7 @@ use rsb_device::held;
 pub(super) struct Bound {
     launches: Vec<Launch>,
     provider: &'static str,
-    /// Memory used by the arguments.
+    /// Buffers that the kernel arguments refer to.
     _buffers: Vec<Buffer>,
     _scratch: Vec<Allocation>,
 }
@@ -30,8 +30,8 @@ struct Launch {
 }
 
 impl Bound {
-    /// Binds the kernels of `program` to the arguments of `plan`, in groups of `block` work-items
-    /// for kernels that allow any size.
+    /// Binds the kernels of `program` to the buffers and arguments of `plan`. Kernels that allow
+    /// any group size use groups of `block` work-items.
     pub(super) fn new(
         program: &Rc<Program>,
         core: &Rc<Core>,
@@ -111,16 +111,15 @@ fn set(
     dtype: Dtype,
     memory: &Memory<'_>,
 ) -> Result<(), DeviceError> {
-    // A number has the type of the computation.
+    // Kernels compute in `dtype`, which determines the type of numbers.
     match argument {
         Argument::Buffer(buffer) => {
             set_value(kernel, index, &allocation(memory.buffers.get(buffer))?.object())
         }
         Argument::Scratch(room) => {
-            let room = memory
-                .scratch
-                .get(room)
-                .ok_or_else(|| defect("plan", "it refers to a workspace that it does not have"))?;
+            let room = memory.scratch.get(room).ok_or_else(|| {
+                defect("plan", "it refers to a scratch buffer that it does not have")
+            })?;
             set_value(kernel, index, &room.object())
         }
         Argument::Count(count) => set_value(kernel, index, &count),
@@ -132,14 +131,15 @@ fn set(
 fn set_value<T: Copy>(kernel: &program::Kernel, index: u32, value: &T) -> Result<(), DeviceError> {
     let core = kernel.core();
     let value: *const T = value;
-    // SAFETY: the value is live for the call, which copies it; the driver checks its size against
-    // the parameter.
+    // SAFETY: the value is live during the call, which copies it; the driver checks its size
+    // against the parameter.
     Ok(unsafe {
         call!(core.runtime, clSetKernelArg(kernel.object, index, size_of::<T>(), value.cast()))
     }?)
 }
 
-/// Returns the launch with its grid size, after checking that the device supports the group size.
+/// Returns the launch with its grid and group sizes. Fails if the device does not support the group
+/// size.
 fn size_launch(
     kernel: program::Kernel,
     step: &Step,
@@ -156,7 +156,7 @@ fn size_launch(
     if local == 0 || local > most {
         return Err(unsupported_error(
             &format!("groups of {local} work-items"),
-            format!("this device supports 1 to {most} for {}", step.kernel),
+            format!("this device supports group sizes of 1 to {most} for {}", step.kernel),
             "choose another block size",
         ));
     }
@@ -170,7 +170,7 @@ fn size_launch(
     Ok(Launch { kernel, global, local })
 }
 
-/// Returns the device memory of a buffer.
+/// Returns the OpenCL storage of a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     held::storage(buffer)
 }

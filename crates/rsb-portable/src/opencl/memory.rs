@@ -18,7 +18,7 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates `bytes` zeros, rounded up to whole packs.
+    /// Allocates `bytes` zeroed bytes, rounded up to a multiple of [`PACK`].
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, ClError> {
         let size = usize::try_from(bytes.max(1).saturating_add(PACK - 1) / PACK * PACK)
             .unwrap_or(usize::MAX);
@@ -26,7 +26,7 @@ impl Allocation {
         let zero = 0_u32;
         let none = std::ptr::null_mut::<c_void>();
         // SAFETY: the pattern is a live variable of four bytes, and the buffer size is a multiple
-        // of it.
+        // of four.
         unsafe {
             call!(
                 core.runtime,
@@ -65,7 +65,8 @@ impl Allocation {
         &self.core
     }
 
-    /// Copies and waits. The caller has checked that the range is inside the buffer.
+    /// Copies between host and buffer, and waits. The caller must have checked that the range is
+    /// inside the buffer.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), ClError> {
         let (offset, core, none) = (offset as usize, &self.core, std::ptr::null_mut::<c_void>());
         match side {
@@ -89,7 +90,8 @@ impl Allocation {
                     )
                 )
             },
-            // SAFETY: as above.
+            // SAFETY: the caller checked the range against the buffer, and the blocking call
+            // returns after the copy.
             HostSide::From(bytes) => unsafe {
                 let (from, size) = (bytes.as_ptr().cast(), bytes.len());
                 let blocking = flag::BLOCKING;
@@ -120,21 +122,21 @@ impl Storage for Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: it was created by clCreateBuffer, and nothing else releases it. The driver waits
-        // for commands that use it.
+        // SAFETY: the buffer was created by clCreateBuffer, and nothing else releases it. The
+        // driver defers the release until commands that use it have completed.
         let _ = unsafe { call!(self.core.runtime, clReleaseMemObject(self.object)) };
     }
 }
 
-/// Host memory at one end of a transfer.
+/// Host memory for a transfer.
 pub(super) enum HostBlock {
-    /// Allocated by the driver.
+    /// Pinned memory allocated by the driver.
     Pinned(Pinned),
-    /// Regular pageable memory. Its address is stable, since its size does not change.
+    /// Pageable memory. Its address is stable, since the vector never grows.
     Pageable(Vec<u8>),
 }
 
-/// A buffer in host memory, mapped for its lifetime.
+/// A pinned buffer, mapped until it is dropped.
 pub(super) struct Pinned {
     memory: Allocation,
     address: *mut c_void,
@@ -147,7 +149,7 @@ impl HostBlock {
         let memory =
             Allocation::plain(core, size, flag::MEM_READ_WRITE | flag::MEM_ALLOC_HOST_PTR)?;
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: queue and buffer are live, and the whole buffer is mapped.
+        // SAFETY: the queue and the buffer are live, and the mapped range is the whole buffer.
         let address = unsafe {
             create!(
                 core.runtime,
@@ -167,7 +169,7 @@ impl HostBlock {
         Ok(Self::Pinned(Pinned { memory, address }))
     }
 
-    /// Allocates `bytes` bytes of pageable memory with every page resident.
+    /// Allocates `bytes` of pageable memory. Writing to every page makes all of them resident.
     pub(super) fn pageable(bytes: usize) -> Self {
         Self::Pageable(vec![1; bytes.max(1)])
     }
@@ -185,7 +187,8 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let core = &self.memory.core;
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: it was mapped by clEnqueueMapBuffer, and nothing else unmaps it.
+        // SAFETY: the address was returned by clEnqueueMapBuffer for this buffer, and nothing else
+        // unmaps it.
         let _ = unsafe {
             call!(
                 core.runtime,

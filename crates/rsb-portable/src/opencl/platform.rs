@@ -29,7 +29,7 @@ pub(super) struct Limits {
     pub(super) f64: Presence,
     /// Whether it computes in f16.
     pub(super) f16: Presence,
-    /// Elements per register, for f64, f32 and f16.
+    /// Preferred vector widths in elements, for f64, f32 and f16.
     pub(super) widths: [u64; 3],
 }
 
@@ -69,7 +69,7 @@ pub(super) fn devices(
         (true, Some(reason)) => Err(reason),
         (true, None) if backend == OpenclBackend::Intel => Err(Reason::new(
             "Intel's OpenCL platform",
-            format!("the platforms here are from other vendors: {}", others.join(", ")),
+            format!("all installed platforms are from other vendors: {}", others.join(", ")),
             "install Intel's OpenCL runtime",
         )),
         (true, None) => Err(Reason::new(
@@ -101,7 +101,7 @@ fn platforms(runtime: &Runtime) -> Result<Vec<Object>, Reason> {
 
 fn platform_name(runtime: &Runtime, platform: Object) -> String {
     let name = Runtime::text(|size, value, needed| {
-        // SAFETY: the platform is live; there is a buffer of the given size, or none.
+        // SAFETY: the platform is live, and the pointer is null or to a buffer of the given size.
         unsafe {
             call!(runtime, clGetPlatformInfo(platform, ask::PLATFORM_NAME, size, value, needed))
         }
@@ -127,7 +127,7 @@ fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClErr
     Ok(devices)
 }
 
-/// Describes a device. Returns `None` if it does not report its type.
+/// Describes a device. Returns `None` if the driver does not report the device type.
 fn describe(
     runtime: &Runtime,
     platform: Object,
@@ -175,7 +175,7 @@ fn describe(
     };
     let info = DeviceInfo {
         device: reference,
-        // Several drivers may expose the same GPU.
+        // The name includes the platform, since several drivers may expose the same GPU.
         name: format!("{name} ({platform_name})"),
         device_type,
         pci_address,

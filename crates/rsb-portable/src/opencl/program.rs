@@ -1,4 +1,5 @@
-//! Programs: one source for one data type, built by the device's driver, which has its own cache.
+//! OpenCL programs. Each is compiled by the device's driver from one source file for one data type.
+//! Drivers cache the results themselves.
 
 use std::ffi::{CString, c_char};
 use std::rc::Rc;
@@ -84,7 +85,8 @@ impl Program {
         let core = &self.core;
         let log = Runtime::text(|size, value, needed| {
             let name = ask::PROGRAM_BUILD_LOG;
-            // SAFETY: program and device are live; there is a buffer of the given size, or none.
+            // SAFETY: the program and the device are live, and the pointer is null or to a buffer
+            // of the given size.
             unsafe {
                 call!(
                     core.runtime,
@@ -95,7 +97,7 @@ impl Program {
         log.unwrap_or_default()
     }
 
-    /// Creates the kernel `name`, with its own arguments.
+    /// Creates an instance of the kernel `name`, which has separate arguments.
     pub(super) fn kernel(self: &Rc<Self>, name: &str) -> Result<Kernel, DeviceError> {
         let text = CString::new(name).unwrap_or_default();
         // SAFETY: the program is built, and the name is null-terminated.
@@ -107,7 +109,8 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: it was created by clCreateProgramWithSource, and nothing else releases it.
+        // SAFETY: the program was created by clCreateProgramWithSource, and nothing else releases
+        // it.
         let _ = unsafe { call!(self.core.runtime, clReleaseProgram(self.object)) };
     }
 }
@@ -123,12 +126,13 @@ impl Kernel {
         &self.program.core
     }
 
-    /// Returns the maximum number of work-items per group on its device.
+    /// Returns the maximum number of work-items per group for this kernel on its device.
     pub(super) fn most_items(&self) -> Result<usize, ClError> {
         let core = self.core();
         let (mut most, name) = (0_usize, ask::KERNEL_WORK_GROUP_SIZE);
         let value = (&raw mut most).cast();
-        // SAFETY: kernel and device are live, and there is room for a number of this size.
+        // SAFETY: the kernel and the device are live, and the pointer is to a live variable of the
+        // given size.
         unsafe {
             call!(
                 core.runtime,
@@ -148,13 +152,13 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // SAFETY: it was created by clCreateKernel, and nothing else releases it.
+        // SAFETY: the kernel was created by clCreateKernel, and nothing else releases it.
         let _ = unsafe { call!(self.core().runtime, clReleaseKernel(self.object)) };
     }
 }
 
-/// Checks that the device supports arithmetic in `dtype`. Every device can load and store f16; only
-/// arithmetic in f16, like f64, is an extension.
+/// Checks that the device supports arithmetic in `dtype`. Every device can load and store f16, but
+/// f16 and f64 arithmetic are extensions.
 fn check_type(core: &Core, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let extension = match dtype {
         Dtype::F64 if core.limits.f64 == Presence::No => "cl_khr_fp64",

@@ -45,8 +45,8 @@ pub(super) enum ClError {
     },
 }
 
-/// Calls a function and converts its status to a `Result`. The caller uses it in an `unsafe` block
-/// and guarantees the requirements of the function.
+/// Calls a function and converts its status to a `Result`. Must be used in an `unsafe` block whose
+/// author ensures that the arguments meet the function's requirements.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -99,7 +99,8 @@ impl Runtime {
         Err(Reason::new("OpenCL", why, CURE))
     }
 
-    /// Returns a string property of an object, such as a name, a list or a log.
+    /// Queries a text with `get`, first its size and then its contents, such as a name or a build
+    /// log.
     pub(super) fn text(
         get: impl Fn(usize, *mut c_void, *mut usize) -> Result<(), ClError>,
     ) -> Result<String, ClError> {
@@ -124,8 +125,8 @@ impl Runtime {
     /// Returns a 32-bit or 64-bit integer property of a device.
     pub(super) fn device_number(&self, device: Object, name: u32) -> Option<u64> {
         let mut value = 0_u64;
-        // SAFETY: the device is live and there is room for 64 bits. Narrower values fill the lower
-        // half, since all supported hosts are little-endian.
+        // SAFETY: the device is live, and the pointer is to a live 64-bit variable. A 32-bit value
+        // fills its lower half, since all supported hosts are little-endian.
         unsafe {
             call!(
                 self,
@@ -137,7 +138,7 @@ impl Runtime {
     }
 }
 
-/// Returns the most likely reason why the loader finds no platform.
+/// Returns the error for a loader that finds no platform.
 pub(super) fn no_platform() -> Reason {
     Reason::new(
         "OpenCL platforms",
@@ -220,10 +221,10 @@ mod tests {
     fn text_ends_at_its_zero() {
         let text = Runtime::text(|size, value, needed| {
             if size == 0 {
-                // SAFETY: the caller passes a live variable if it passes no buffer.
+                // SAFETY: if the size is zero, `needed` points to a live variable of `text`.
                 unsafe { *needed = 6 };
             } else {
-                // SAFETY: the caller passes a buffer of the required size.
+                // SAFETY: otherwise `value` points to a buffer of `size` bytes, here six.
                 unsafe { value.cast::<u8>().copy_from(b"PoCL\0x".as_ptr(), 6) };
             }
             Ok(())

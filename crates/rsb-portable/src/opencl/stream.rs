@@ -1,5 +1,5 @@
-//! Device queue and clock. Times are measured from the start of the first command after one event
-//! to the end of the last command before another, as profiled by the driver.
+//! Queue and clock of a device. The time between two events is from the start of the first command
+//! between them to the end of the last one, as profiled by the driver.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -9,18 +9,18 @@ use super::events::Gap;
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Number of events kept at once. Older ones are released, since a case records millions of them.
+/// Maximum number of events kept. Older ones are released, since a case records millions of events.
 const MARKS: usize = 64;
 
 /// A recorded event.
 enum Mark {
-    /// Position between commands, timed by the driver.
+    /// A position in the queue; the driver times the commands around it.
     Queue(Gap),
-    /// Host time after a wait.
+    /// Host time at which all earlier commands had completed.
     Host(Instant),
 }
 
-/// The queue of a device with its events.
+/// A stream: the queue of a device, and its recorded events.
 pub(super) struct ClStream {
     core: Rc<Core>,
     marks: Vec<Mark>,
@@ -32,24 +32,25 @@ pub(super) struct ClStream {
 /// Duration of one kernel by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ClockReading {
-    /// Duration in the driver's profile of the kernel; NaN if it provides none.
+    /// Duration in the driver's profile; NaN if there is no profile.
     pub(super) device_ns: f64,
-    /// Duration by the host clock, from the launch until the wait for its end returned.
+    /// Duration by the host clock, including the launch and the wait.
     pub(super) host_ns: f64,
 }
 
 impl ClockReading {
-    /// Returns whether the driver's clock is within a fifth of the host's. The host time includes a
-    /// launch and a wait, some tens of microseconds, so that this is meaningful only for kernels of
-    /// milliseconds.
+    /// Returns whether the driver's clock is within 20 % of the host clock. The host time includes
+    /// a launch and a wait of some tens of microseconds, so the comparison is meaningful only for
+    /// kernels that run for milliseconds.
     fn agrees(self) -> bool {
         const APART: f64 = 0.2;
         (self.device_ns - self.host_ns).abs() <= APART * self.host_ns
     }
 }
 
-/// Selects the clock to use from several readings of the same kernel: the driver's, if most
-/// readings agree. A single one may disagree, since other programs can delay the host.
+/// Returns the driver's clock if it agrees with the host clock in most of `readings`, which are of
+/// the same kernel; otherwise the host clock. Other programs can delay the host, so single readings
+/// may disagree.
 pub(super) fn choose_clock(readings: &[ClockReading]) -> StreamClock {
     let agreeing = readings.iter().filter(|reading| reading.agrees()).count();
     if 2 * agreeing > readings.len() { StreamClock::Device } else { StreamClock::Host }
@@ -68,8 +69,9 @@ impl ClStream {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let found = self.marks.get((mark.0 % MARKS as u64) as usize).filter(|_| known);
         found.ok_or_else(|| {
-            let why =
-                format!("an event is not of this stream, or {MARKS} newer events replaced it");
+            let why = format!(
+                "an event does not belong to this stream, or {MARKS} newer events replaced it"
+            );
             defect("time between two events", why)
         })
     }
@@ -110,7 +112,7 @@ impl Stream for ClStream {
             (Mark::Host(from), Mark::Host(to)) => {
                 Ok(to.saturating_duration_since(*from).as_nanos() as f64)
             }
-            _ => Err(defect("time between two events", "they are from different clocks")),
+            _ => Err(defect("time between two events", "the events are from different clocks")),
         }
     }
 }
@@ -137,16 +139,20 @@ mod tests {
         let alike = |name, reading, clock| Row { name, readings: [reading; 3], clock };
         for row in [
             alike("equal", reading(5.0, 5.0), StreamClock::Device),
-            alike("launch and wait beside it", reading(4.9, 5.0), StreamClock::Device),
+            alike("host time includes launch and wait", reading(4.9, 5.0), StreamClock::Device),
             alike("81 %", reading(8.1, 10.0), StreamClock::Device),
             alike("79 %", reading(7.9, 10.0), StreamClock::Host),
             alike("121 %", reading(12.1, 10.0), StreamClock::Host),
-            alike("microseconds for milliseconds", reading(0.005, 5.0), StreamClock::Host),
+            alike(
+                "microseconds reported instead of milliseconds",
+                reading(0.005, 5.0),
+                StreamClock::Host,
+            ),
             alike("backwards", reading(-5.0, 5.0), StreamClock::Host),
             alike("always 0", reading(0.0, 5.0), StreamClock::Host),
             alike("no profile", reading(f64::NAN, 5.0), StreamClock::Host),
             Row {
-                name: "the host was held up once",
+                name: "the host was delayed in one reading",
                 readings: [reading(5.0, 5.1), reading(5.0, 9.0), reading(5.0, 5.1)],
                 clock: StreamClock::Device,
             },

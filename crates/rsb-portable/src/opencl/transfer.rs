@@ -18,8 +18,8 @@ pub(super) struct TransferKernel {
     core: Rc<Core>,
     ends: TransferRoute,
     bytes: usize,
-    /// Whether the data received on the host was copied to the second buffer, which is done once so
-    /// that it can be checked.
+    /// Whether data received on the host was already copied to the second buffer. The first launch
+    /// does this, so that the data can be verified.
     shown: bool,
     from: Buffer,
     to: Buffer,
@@ -50,7 +50,8 @@ pub(super) fn kernel(
         TransferDirection::DeviceToHost => TransferRoute::ToHost(block()?),
         TransferDirection::HostToDevice => {
             let mut block = block()?;
-            // SAFETY: the block has this size, and no other reference to it exists yet.
+            // SAFETY: the block has `bytes` bytes and was just allocated, so there is no other
+            // reference to it.
             let room =
                 unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };
             allocation(Some(from))?.copy(0, HostSide::To(room))?;
@@ -78,12 +79,12 @@ pub(super) fn copy(
     if !here(from)? || !here(to)? {
         return Err(crate::portable::unsupported_error(
             "copies between devices",
-            "each OpenCL context has only one device here",
-            "choose a backend that supports them, such as rocm or cuda",
+            "this backend creates one OpenCL context per device",
+            "choose a backend that supports copies between devices, such as rocm or cuda",
         ));
     }
     if from.bytes() > to.bytes() {
-        return Err(defect("copy", "the target is smaller than the source"));
+        return Err(defect("copy", "the destination is smaller than the source"));
     }
     let bytes = usize::try_from(from.bytes()).unwrap_or(usize::MAX);
     Ok(TransferKernel {
@@ -112,8 +113,8 @@ impl TransferKernel {
     fn show(&mut self) -> Result<(), DeviceError> {
         let TransferRoute::ToHost(block) = &mut self.ends else { return Ok(()) };
         self.core.synchronize()?;
-        // SAFETY: the block has this size, nothing writes to it after the wait above, and it
-        // outlives the copy.
+        // SAFETY: the block has `bytes` bytes, all transfers to it have completed, and it outlives
+        // the slice.
         let arrived =
             unsafe { std::slice::from_raw_parts(block.address().cast::<u8>(), self.bytes) };
         Ok(allocation(Some(&self.to))?.copy(0, HostSide::From(arrived))?)
@@ -159,8 +160,8 @@ fn from_host(core: &Core, from: *mut c_void, to: Object, bytes: usize) -> Result
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
     core.queue(|event| {
-        // SAFETY: both ends have this size; the kernel that owns the host memory waits before it
-        // frees it.
+        // SAFETY: both ends have at least `bytes` bytes, and the kernel that owns the host memory
+        // waits for the copy before freeing it.
         unsafe {
             call!(
                 core.runtime,
@@ -184,7 +185,8 @@ fn to_host(core: &Core, from: Object, to: *mut c_void, bytes: usize) -> Result<(
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
     core.queue(|event| {
-        // SAFETY: as above.
+        // SAFETY: both ends have at least `bytes` bytes, and the kernel that owns the host memory
+        // waits for the copy before freeing it.
         unsafe {
             call!(
                 core.runtime,

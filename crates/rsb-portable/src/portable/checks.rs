@@ -1,4 +1,4 @@
-//! Checks before accessing a device, versions of drivers, and properties of devices that run on the
+//! Checks of operations and buffers, driver versions, and properties of devices that run on the
 //! CPU.
 
 use rsb_model::shape::rounded_bytes;
@@ -11,17 +11,17 @@ use rsb_device::operation::Operation;
 
 use super::PACK;
 
-/// Returns the error for an operation that the device does not support.
+/// Returns an error that reports an operation or option as unsupported.
 pub(crate) fn unsupported_error(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 
-/// Returns the error for a bug in this program, as opposed to a user error.
+/// Returns the error for a bug in this program.
 pub(crate) fn defect(what: impl Into<String>, why: impl Into<String>) -> DeviceError {
     DeviceError::Failed(Reason::new(what, why, "report this as a bug with the case id"))
 }
 
-/// Rejects sizes above the memory of `info`, or above `limit`, the maximum of a single buffer.
+/// Rejects sizes above the memory of the device, or above `limit`, its maximum buffer size.
 pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<(), DeviceError> {
     if bytes > info.usable_memory_bytes {
         return Err(too_much_memory(bytes, info));
@@ -53,14 +53,14 @@ pub(crate) fn check_patience(
     }
     Err(unsupported_error(
         &format!("{} of {:.0} MFLOP", operation.name(), operation.flops() / 1e6),
-        format!("{} is a CPU, which needs seconds for it on this backend", info.name),
+        format!("{} is a CPU, which would take seconds on this backend", info.name),
         "choose a smaller shape, or measure the CPU itself, with --backend cpu",
     ))
 }
 
-/// Returns the number of bytes to overwrite, and to read, for a cache flush: twice the last-level
-/// cache. For a GPU with unknown caches it exceeds any known cache, but both together use at most a
-/// quarter of its memory.
+/// Returns the sizes of the two buffers of a cache flush, in bytes: twice the last-level cache. If
+/// a GPU's caches are unknown, the size exceeds all known caches, but both buffers together use at
+/// most a quarter of the memory.
 pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     const LEAST: u64 = 64 << 20;
     const UNKNOWN: u64 = 512 << 20;
@@ -73,8 +73,7 @@ pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     }
 }
 
-/// Completes the description of a device that runs on the CPU with the CPU's caches, units and
-/// usable memory.
+/// Fills in the caches, units and usable memory of the CPU, for a device that runs on it.
 pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
     let cpu = host_cpu::read();
     DeviceInfo {
@@ -85,8 +84,8 @@ pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
     }
 }
 
-/// Returns the first version in a driver's description of itself, such as `25.0.3` in
-/// `Mesa 25.0.3-1ubuntu2 (LLVM 19.1.7)`.
+/// Returns the first version number in a driver's version text, such as `25.0.3` in `Mesa
+/// 25.0.3-1ubuntu2 (LLVM 19.1.7)`.
 pub(crate) fn version_in(text: &str) -> Option<&str> {
     let starts_with_digit = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
     let mut words = text.split_whitespace();
@@ -94,7 +93,8 @@ pub(crate) fn version_in(text: &str) -> Option<&str> {
     word.split(['-', '+', ',']).next()
 }
 
-/// Checks that `buffers` match `operation`. `here` returns whether a buffer belongs to this device.
+/// Checks that number and sizes of `buffers` match `operation`, and that all are on this device, as
+/// reported by `here`.
 pub(crate) fn check_buffers(
     operation: &Operation,
     buffers: &[Buffer],
@@ -116,16 +116,17 @@ pub(crate) fn check_buffers(
     ))
 }
 
-/// Storage that supports copies between device and host at any offset.
+/// Device storage that can be copied from and to the host, at any offset.
 pub(crate) trait Storage: 'static {
-    /// Copies and waits. The range must be inside the storage.
+    /// Copies from or to the host, and waits. The range must be inside the storage.
     ///
     /// # Errors
     /// If the copy fails.
     fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError>;
 }
 
-/// Copies between the host and `buffer`, whose storage is a `T`.
+/// Copies from or to `buffer`, whose storage must be a `T`. Fails if the range is outside the
+/// buffer.
 pub(crate) fn copy<T: Storage>(
     buffer: &Buffer,
     offset: u64,

@@ -1,4 +1,4 @@
-//! Plans of operations on tensors.
+//! Plans of tensor operations.
 
 use rsb_model::{DeviceType, Dtype};
 
@@ -19,13 +19,13 @@ const TILE: u64 = 64;
 /// Rows of quantized weights per group.
 const WEIGHT_ROWS: u64 = 8;
 
-/// Maximum rows of C for which tiles are not used.
+/// Maximum rows of C for which the naive kernel is used instead of the tiled one.
 const FEW_ROWS: u64 = 4;
 
-/// Rows of C per work-item of the strip kernel for CPUs, with [`STRIP_COLUMNS`] columns each.
+/// Rows of C in a strip, the part that a work-item of the CPU kernel computes.
 const STRIP_ROWS: u64 = 4;
 
-/// Columns of C per strip.
+/// Columns of C in a strip.
 const STRIP_COLUMNS: u64 = 16;
 
 pub(super) fn elementwise(op: &Elementwise) -> Plan {
@@ -95,7 +95,7 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported_error(
                 "rearrange",
-                "its rows do not fit into the capacity, or have an odd length for a rotation",
+                "its rows exceed the capacity, or have an odd length and cannot be rotated",
                 "choose a larger capacity, or an even row length",
             ));
         }
@@ -108,8 +108,8 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Memory, op.dtype, vec![step]))
     }
 
-    /// Plans one group per row, up to the maximum number of groups; groups then stride over the
-    /// remaining rows.
+    /// Plans one group per row. If there are more rows than groups, each group processes several
+    /// rows.
     pub(super) fn normalize(&self, op: &Normalize) -> Result<Plan, DeviceError> {
         self.check_rows(op.op.as_str(), op.dtype, op.columns)?;
         let kernel = match op.op {
@@ -130,7 +130,8 @@ impl Planner<'_> {
         ))
     }
 
-    /// Plans one group per block of weight rows, up to the maximum number of groups.
+    /// Plans one group per [`WEIGHT_ROWS`] rows of weights. If there are more blocks than groups,
+    /// each group processes several.
     pub(super) fn quantized_product(&self, op: &QuantizedProduct) -> Result<Plan, DeviceError> {
         op.check()?;
         self.check_rows("a product with quantized weights", op.dtype, op.n)?;
@@ -168,8 +169,8 @@ impl Planner<'_> {
         arguments.extend([op.alpha, op.beta].map(Number));
         let provider = self.options.provider.as_deref();
         let whole_rows = op.output_dtype().bytes(op.n).is_multiple_of(self.target.store_bytes);
-        // With few rows most of a tile would be empty, and adjacent work-items read adjacent
-        // columns of B anyway.
+        // With few rows, most of a tile would be empty. The naive kernel reads B efficiently in
+        // this case, since adjacent work-items read adjacent columns.
         let flat =
             op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
         let small = op.m.max(op.n) < TILE / 4 || flat;
@@ -198,5 +199,5 @@ impl Planner<'_> {
     }
 }
 
-/// The sizes above assume groups of this size.
+/// The kernels assume this relation between tile and group size: 16 elements of C per work-item.
 const _: () = assert!(GROUP as u64 == TILE * TILE / 16);

@@ -89,7 +89,7 @@ fn weights_of_few_bits_have_a_group_for_eight_rows_of_them() {
     assert_eq!(
         plan.steps[0].arguments.last(),
         Some(&Argument::Count(4)),
-        "the number of bits per weight"
+        "the last argument must be the number of bits per weight"
     );
 }
 
@@ -239,7 +239,7 @@ fn a_flush_writes_and_then_reads_other_memory() {
     assert_eq!(
         plan.steps[1].arguments[2],
         Argument::Count(1 << 20),
-        "as many elements must be read as were written"
+        "the flush must read as many packs as it writes"
     );
 }
 

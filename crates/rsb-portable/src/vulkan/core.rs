@@ -1,4 +1,4 @@
-//! Objects shared by everything on one device: the instance, the device and its queue.
+//! The instance, device and queue, shared by all objects of a device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,12 +17,12 @@ pub(super) struct Core {
     pub(super) traits: Traits,
     pub(super) memory: vk::PhysicalDeviceMemoryProperties,
     queue: RefCell<Queue>,
-    /// Must outlive the device.
+    /// Must be dropped after the device.
     _instance: Rc<Instance>,
 }
 
 impl Core {
-    /// Opens a device with the features that kernels use, if it supports them.
+    /// Opens a device with those features that kernels use and the device supports.
     pub(super) fn open(
         instance: Rc<Instance>,
         found: &PhysicalCandidate,
@@ -66,7 +66,8 @@ impl Core {
         let queue = match Queue::new(&raw, traits.family) {
             Ok(queue) => RefCell::new(queue),
             Err(failure) => {
-                // SAFETY: no object of the device is left.
+                // SAFETY: creating the queue failed and destroyed its objects, so no object of the
+                // device is left.
                 unsafe { raw.destroy_device(None) };
                 return Err(failure);
             }
@@ -74,7 +75,8 @@ impl Core {
         Ok(Rc::new(Self { raw, traits, memory, queue, _instance: instance }))
     }
 
-    /// Adds commands to the pending ones; they start after all previous commands have completed.
+    /// Adds commands to the batch to be submitted. They start after all previous commands have
+    /// completed.
     pub(super) fn record(
         &self,
         commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -82,17 +84,17 @@ impl Core {
         self.queue.borrow_mut().record(&self.raw, commands)
     }
 
-    /// Submits the pending commands.
+    /// Submits the commands added since the last submission.
     pub(super) fn flush(&self) -> Result<(), Failure> {
         self.queue.borrow_mut().flush(&self.raw)
     }
 
-    /// Submits a recording created earlier.
+    /// Submits a command buffer created by [`Core::recording`].
     pub(super) fn submit(&self, recording: vk::CommandBuffer) -> Result<(), Failure> {
         self.queue.borrow_mut().submit(&self.raw, recording)
     }
 
-    /// Creates a recording of `commands` that can be submitted any number of times.
+    /// Records `commands` in a command buffer that can be submitted any number of times.
     pub(super) fn recording(
         &self,
         commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -100,12 +102,13 @@ impl Core {
         self.queue.borrow().recording(&self.raw, commands)
     }
 
-    /// Frees a recording that is no longer running.
+    /// Frees a command buffer created by [`Core::recording`], which must have completed.
     pub(super) fn forget(&self, recording: vk::CommandBuffer) {
         self.queue.borrow().forget(&self.raw, recording);
     }
 
-    /// Submits pending commands and waits until all have completed.
+    /// Submits the commands added since the last submission, and waits until all commands have
+    /// completed.
     pub(super) fn synchronize(&self) -> Result<(), Failure> {
         self.queue.borrow_mut().synchronize(&self.raw)
     }
@@ -113,7 +116,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: nothing that uses the device is left, since all of it holds this core.
+        // SAFETY: every object that uses the device owns a reference to this core, so none is left.
         unsafe {
             let _ = self.raw.device_wait_idle();
             self.queue.get_mut().destroy(&self.raw);

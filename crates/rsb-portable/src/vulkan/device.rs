@@ -1,4 +1,4 @@
-//! Implementation of the device traits for Vulkan.
+//! Implementation of `Device` and `Kernel` for Vulkan.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ const MAX_CPU_OPERATIONS: [f64; 2] = [64e6, 64e6];
 /// An open Vulkan device.
 pub struct VulkanDevice {
     info: DeviceInfo,
-    /// Created on first use.
+    /// Pipelines, each created on first use.
     pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
     /// Shapes of matrix units that the driver reports.
     matrix_shapes: Vec<String>,
-    /// Kernel that flushes the caches, kept between calls.
+    /// Bound flush kernel, kept for later flushes.
     flush: LazyCell<Bound>,
     core: Rc<Core>,
 }
@@ -66,12 +66,12 @@ impl VulkanDevice {
         Ok(pipeline)
     }
 
-    /// Returns the subgroup size that `kernel` requires.
+    /// Returns the subgroup size with which the pipeline of `kernel` is created.
     fn subgroup_size(&self, kernel: &str) -> SubgroupSize {
         let traits = self.core.traits;
         match traits.subgroup_lanes.filter(|_| shaders::by_subgroups(traits, kernel)) {
             Some(lanes) => SubgroupSize::Required(lanes),
-            // The driver chooses the size that its matrix units use.
+            // The driver chooses the subgroup size that its matrix units require.
             None if kernel == "rsb_peak_matrix" && traits.size_control == Presence::Yes => {
                 SubgroupSize::Reported
             }
@@ -91,8 +91,9 @@ impl VulkanDevice {
 
     fn target(&self) -> Target {
         let traits = self.core.traits;
-        // Strips of C suit compilers that process one work-item at a time; these shaders run
-        // work-items in parallel on every device.
+        // The device type is always GPU, so that plans do not use the strip kernel: it suits only
+        // compilers that run one work-item at a time, but these shaders run work-items in parallel
+        // on CPUs, too.
         Target {
             device_type: DeviceType::Gpu,
             units: self.info.units,
@@ -102,7 +103,8 @@ impl VulkanDevice {
         }
     }
 
-    /// Rejects operations that would take too long, and options that are fixed in the shaders.
+    /// Rejects operations that would take too long, group sizes other than [`GROUP`], and matrix
+    /// units without a kernel.
     fn check(&self, operation: &Operation, options: &Options) -> Result<(), DeviceError> {
         if let Some(size) = options.block_size.filter(|&size| size != GROUP) {
             let why = format!("the shaders use groups of {GROUP}");
@@ -121,7 +123,7 @@ impl VulkanDevice {
         portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)
     }
 
-    /// Creates the flush kernel with two buffers of twice the last-level cache; see
+    /// Binds the flush kernel to two buffers of twice the last-level cache; see
     /// [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.traits.buffer_bytes);
@@ -204,7 +206,7 @@ impl Device for VulkanDevice {
     }
 }
 
-/// Empty kernels, submitted one by one, or recorded and submitted together.
+/// Empty kernels, either submitted one by one or recorded in one command buffer.
 struct Launches {
     core: Rc<Core>,
     empty: Bound,

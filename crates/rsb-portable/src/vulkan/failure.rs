@@ -1,4 +1,4 @@
-//! Conversion of Vulkan errors to a description, a reason and a fix.
+//! Conversion of Vulkan errors to errors with a description, a reason and a fix.
 
 use ash::vk;
 use rsb_model::Reason;
@@ -12,9 +12,9 @@ pub(super) struct Failure {
     result: vk::Result,
 }
 
-/// Attaches the name of the call to a result.
+/// Adds the name of the Vulkan function to a result.
 pub(super) trait WithCall<T> {
-    /// Returns the value, or the failure of `call`.
+    /// Converts an error to a [`Failure`] of the function `call`.
     fn with_call(self, call: &'static str) -> Result<T, Failure>;
 }
 

@@ -25,9 +25,9 @@ pub(super) struct PhysicalCandidate {
 /// Features and limits of a device.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Traits {
-    /// Queue family in use.
+    /// Index of the queue family in use.
     pub(super) family: u32,
-    /// Valid bits of its timestamps; zero without timestamp support.
+    /// Number of valid timestamp bits in this queue family; 0 if it does not support timestamps.
     pub(super) timestamp_bits: u32,
     /// Nanoseconds per tick.
     pub(super) timestamp_period: f64,
@@ -35,16 +35,16 @@ pub(super) struct Traits {
     pub(super) buffer_bytes: u64,
     /// Maximum groups of a launch.
     pub(super) most_groups: u32,
-    /// Compute units, or [`MANY_UNITS`].
+    /// Number of compute units; [`MANY_UNITS`] if unknown.
     pub(super) units: u32,
     pub(super) f64: Presence,
     pub(super) f16: Presence,
     /// Whether pipelines can choose the subgroup size (`VK_EXT_subgroup_size_control`).
     pub(super) size_control: Presence,
-    /// Subgroup size required by kernels that compute sums and maxima in subgroups; `None` if they
-    /// do not use subgroups.
+    /// Subgroup size that pipelines require for kernels that reduce values in subgroups; `None` if
+    /// these kernels use whole groups instead.
     pub(super) subgroup_lanes: Option<u32>,
-    /// Shape in which matrix units multiply f16 and accumulate in f32.
+    /// Shape of the matrix kernel, which multiplies f16 and accumulates in f32.
     pub(super) matrix: Option<matrix::Shape>,
 }
 
@@ -62,8 +62,8 @@ impl From<u32> for Presence {
     }
 }
 
-/// Number of units assumed if no extension reports it. Large GPUs have as many, so that limits
-/// derived from it are not too low and every GPU gets enough groups.
+/// Number of compute units assumed if no extension reports it. Since large GPUs have about this
+/// many, kernels start enough groups for every GPU.
 const MANY_UNITS: u32 = 256;
 
 /// Threads per group in every kernel.
@@ -86,7 +86,8 @@ pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Rea
     Ok(found)
 }
 
-/// Describes a device. Returns `None` if its version or its limits are too low.
+/// Describes a device. Returns `None` if its Vulkan version is too old or its maximum group size
+/// too small.
 fn describe(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -205,8 +206,8 @@ fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> Stri
     driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))
 }
 
-/// Returns the version in the driver's description of itself, or else its number, which is always
-/// 0.0.1 in some releases of lavapipe.
+/// Returns the version in the driver's description, or otherwise the driver's version number, which
+/// is always 0.0.1 in some releases of lavapipe.
 fn driver_version(description: &str, number: u32) -> String {
     version_in(description).map_or_else(
         || format!("{}.{}.{}", number >> 22, (number >> 12) & 0x3ff, number & 0xfff),
@@ -218,7 +219,7 @@ fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String
     found.ok().map(|text| text.to_string_lossy().trim().to_owned())
 }
 
-/// Formats the address as in sysfs: `0000:03:00.0`.
+/// Formats a PCI address as in sysfs: `0000:03:00.0`.
 fn pci_address(bus: &vk::PhysicalDevicePCIBusInfoPropertiesEXT<'_>) -> String {
     format!(
         "{:04x}:{:02x}:{:02x}.{:x}",
@@ -227,7 +228,7 @@ fn pci_address(bus: &vk::PhysicalDevicePCIBusInfoPropertiesEXT<'_>) -> String {
 }
 
 fn extensions(instance: &Instance, physical: vk::PhysicalDevice) -> Vec<std::ffi::CString> {
-    // SAFETY: instance and device are live.
+    // SAFETY: the instance is live, and it enumerated the device.
     let known =
         unsafe { instance.raw.enumerate_device_extension_properties(physical) }.unwrap_or_default();
     known
@@ -236,10 +237,10 @@ fn extensions(instance: &Instance, physical: vk::PhysicalDevice) -> Vec<std::ffi
         .collect()
 }
 
-/// Returns the index and timestamp bits of the first compute family with timestamps, or else of the
-/// first compute family.
+/// Returns the index and the timestamp bits of a queue family with compute support, preferring
+/// families with timestamps.
 fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u32, u32)> {
-    // SAFETY: instance and device are live.
+    // SAFETY: the instance is live, and it enumerated the device.
     let families = unsafe { instance.raw.get_physical_device_queue_family_properties(physical) };
     let computing = (0_u32..)
         .zip(families)
@@ -267,7 +268,7 @@ fn features(
     (f64, small.shader_float16.into())
 }
 
-/// Returns whether the subgroup size can be chosen.
+/// Returns whether pipelines can choose the subgroup size.
 fn size_control(instance: &Instance, physical: vk::PhysicalDevice) -> Presence {
     let mut control = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
     let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut control);
@@ -277,12 +278,11 @@ fn size_control(instance: &Instance, physical: vk::PhysicalDevice) -> Presence {
     control.subgroup_size_control.into()
 }
 
-/// Returns the subgroup size that kernels with subgroup operations require; `None` if the device
-/// does not support it, or if its subgroups have one lane.
+/// Returns the subgroup size to require for kernels with subgroup operations. Returns `None` if the
+/// device cannot require a size or if subgroups have one lane; kernels then use whole groups.
 ///
-/// Without a required size a driver may report more lanes than it runs (Mesa's Intel driver reports
-/// 32 and runs 8), and loops that stride by the size skip lanes. In that case kernels that use
-/// whole groups run instead.
+/// If no size is required, a driver may report more lanes than it runs (Mesa's Intel driver reports
+/// 32 and runs 8). Loops that stride by the reported size would then skip elements.
 fn subgroup_lanes(
     reported: &vk::PhysicalDeviceSubgroupProperties<'_>,
     sizes: &vk::PhysicalDeviceSubgroupSizeControlProperties<'_>,
@@ -313,7 +313,7 @@ fn units(
 
 /// Returns nine tenths of the largest device-local heap, in bytes.
 fn usable_memory(instance: &Instance, physical: vk::PhysicalDevice) -> u64 {
-    // SAFETY: instance and device are live.
+    // SAFETY: the instance is live, and it enumerated the device.
     let memory = unsafe { instance.raw.get_physical_device_memory_properties(physical) };
     let heaps = memory.memory_heaps_as_slice();
     let own = heaps.iter().filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL));

@@ -1,4 +1,5 @@
-//! Vulkan loader and instance. Nothing is linked; a missing loader is reported as a reason.
+//! Vulkan loader and instance. The loader is opened at run time; if it is missing, an error with a
+//! reason is returned.
 
 use std::rc::Rc;
 
@@ -22,7 +23,7 @@ const VERSION: u32 = vk::API_VERSION_1_1;
 /// A Vulkan instance.
 pub(super) struct Instance {
     pub(super) raw: ash::Instance,
-    /// Keeps the library loaded.
+    /// Keeps the library loaded while the instance exists.
     pub(super) entry: ash::Entry,
 }
 
@@ -30,7 +31,7 @@ impl Instance {
     /// Loads the loader and creates an instance.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let entry = load()?;
-        // SAFETY: the loader is loaded; the function takes no arguments.
+        // SAFETY: `entry` keeps the loader loaded.
         let version = unsafe { entry.try_enumerate_instance_version() };
         if version.ok().flatten().is_none_or(|version| version < VERSION) {
             return Err(Reason::new(
@@ -56,7 +57,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: every device of the instance holds it, so that none is left.
+        // SAFETY: every device owns a reference to the instance, so no device is left.
         unsafe { self.raw.destroy_instance(None) };
     }
 }
@@ -66,7 +67,8 @@ fn load() -> Result<ash::Entry, Reason> {
     let loaded = match &explicit {
         // SAFETY: loading runs the initializers of a library that the user named explicitly.
         Some(file) => unsafe { ash::Entry::load_from(file) },
-        // SAFETY: as above, for a library that the user installed under its well-known name.
+        // SAFETY: loading runs the initializers of a library that the user installed under its
+        // well-known name.
         None => unsafe { ash::Entry::load() },
     };
     loaded.map_err(|error| {
@@ -78,7 +80,7 @@ fn load() -> Result<ash::Entry, Reason> {
     })
 }
 
-/// Returns the reason if the loader finds no driver.
+/// Returns the error for a loader that finds no driver.
 pub(super) fn no_driver() -> Reason {
     Reason::new(
         "Vulkan drivers",

@@ -17,7 +17,7 @@ use rsb_device::held;
 pub(super) struct Bound {
     launches: Vec<Launch>,
     provider: &'static str,
-    /// Memory used by the arguments.
+    /// Buffers that the kernel arguments refer to.
     _buffers: Vec<Buffer>,
     _scratch: Vec<Allocation>,
 }
@@ -32,7 +32,8 @@ pub(super) struct Launch {
 }
 
 impl Bound {
-    /// Binds the kernels returned by `pipeline` to the arguments of `plan`.
+    /// Binds the buffers and arguments of `plan` to pipelines, which `pipeline` returns by kernel
+    /// name.
     pub(super) fn new(
         core: &Rc<Core>,
         plan: &Plan,
@@ -63,14 +64,14 @@ impl Bound {
         Self { provider, ..self }
     }
 
-    /// Adds every launch to the queue once.
+    /// Queues every launch once, in order.
     pub(super) fn start(&self) -> Result<(), Failure> {
         self.launches.iter().try_for_each(|launch| {
             launch.pipeline.core().record(|device, commands| launch.commands(device, commands))
         })
     }
 
-    /// Returns the launches, for recording them.
+    /// Returns the launches, so that they can be recorded in a command buffer.
     pub(super) fn launches(&self) -> &[Launch] {
         &self.launches
     }
@@ -87,7 +88,8 @@ impl Kernel for Bound {
 }
 
 impl Launch {
-    /// Binds buffers in reverse order, so that the output is binding 0.
+    /// Binds the buffers to a new descriptor set. They are bound in reverse order, so that the
+    /// output is binding 0.
     fn new(
         pipeline: Rc<Pipeline>,
         memory: &[&Allocation],
@@ -138,18 +140,19 @@ impl Launch {
                     .buffer_info(info)
             })
             .collect();
-        // SAFETY: the set and the buffers are live and not in use; the layout has the same number
-        // of bindings.
+        // SAFETY: the set and the buffers are live, no command uses the set yet, and the layout has
+        // one binding per buffer.
         unsafe { device.update_descriptor_sets(&writes, &[]) };
         launch.set = set;
         Ok(launch)
     }
 
-    /// Records the commands of the launch.
+    /// Adds the launch to a command buffer.
     pub(super) fn commands(&self, device: &ash::Device, commands: vk::CommandBuffer) {
         let (point, layout) = (vk::PipelineBindPoint::COMPUTE, self.pipeline.layout);
-        // SAFETY: the command buffer is recording; the code that waits for the queue keeps the
-        // pipeline, the set and its memory; the push constants have the size of the layout.
+        // SAFETY: the command buffer is in the recording state. The pipeline, the set and its
+        // buffers live until the commands have completed, since dropping them waits for the queue.
+        // The push constants have the size given in the layout.
         unsafe {
             device.cmd_bind_pipeline(commands, point, self.pipeline.raw);
             if self.set != vk::DescriptorSet::null() {
@@ -191,7 +194,7 @@ fn memory<'m>(
             Argument::Scratch(index) => {
                 let room = scratch.get(index);
                 memory.push(room.ok_or_else(|| {
-                    defect("plan", "it refers to a workspace that it does not have")
+                    defect("plan", "it refers to a scratch buffer that it does not have")
                 })?);
             }
             Argument::Count(_) | Argument::Number(_) => {}
@@ -200,8 +203,8 @@ fn memory<'m>(
     Ok(memory)
 }
 
-/// Returns the push constants as laid out in the shader: 32-bit counts, then numbers in the type of
-/// the computation, each aligned to its size.
+/// Returns the push constants in the layout of the shader: counts with 32 bits, and numbers in the
+/// type that the kernel computes in, each aligned to its size.
 fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
     let mut bytes = Vec::new();
     for argument in &step.arguments {
@@ -227,7 +230,8 @@ fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
     Ok(bytes)
 }
 
-/// Returns the number of groups, limited by the device; kernels stride over the rest.
+/// Returns the number of groups, limited to the maximum of the device. If that is too few, each
+/// group processes several parts.
 fn groups(work: Work, most: u32) -> u32 {
     let wanted = match work {
         Work::Items(items) => u32::try_from(items.div_ceil(u64::from(GROUP))).unwrap_or(u32::MAX),
@@ -237,7 +241,7 @@ fn groups(work: Work, most: u32) -> u32 {
     wanted.clamp(1, most.max(1))
 }
 
-/// Returns the device memory of a buffer.
+/// Returns the Vulkan storage of a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     held::storage(buffer)
 }

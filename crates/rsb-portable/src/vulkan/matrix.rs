@@ -1,5 +1,5 @@
-//! Matrix units, as reported by `VK_KHR_cooperative_matrix`: shapes supported by a kernel, and all
-//! shapes of the driver.
+//! Matrix units, as reported by `VK_KHR_cooperative_matrix`: the shape that a kernel supports, and
+//! all shapes that the driver reports.
 
 use ash::vk;
 use rsb_model::Dtype;
@@ -12,24 +12,24 @@ use rsb_device::device::DeviceError;
 pub(super) const EXTENSIONS: [&std::ffi::CStr; 2] =
     [vk::KHR_COOPERATIVE_MATRIX_NAME, vk::KHR_VULKAN_MEMORY_MODEL_NAME];
 
-/// Rows, columns and depth of each kernel in order of preference: AMD and NVIDIA support the first,
-/// Intel's Xe2 the second and Xe-HPG the third.
+/// Shapes with a kernel, in order of preference. AMD and NVIDIA support the first, Intel's Xe2 the
+/// second and Xe-HPG the third.
 pub(super) const KERNELS: [Shape; 3] = [[16, 16, 16], [8, 16, 16], [8, 8, 16]];
 
-/// A shape m × n × k.
+/// A shape [m, n, k] of a product of m × k by k × n.
 pub(super) type Shape = [u32; 3];
 
 /// Matrix units of a device.
 #[derive(Debug, Default)]
 pub(super) struct MatrixUnits {
-    /// Shape of the kernel to run.
+    /// Shape of the kernel to use; `None` if no kernel supports the device.
     pub(super) kernel: Option<Shape>,
     /// Every shape that the driver reports, with its types: `8x16x16 f16 to f32`.
     pub(super) listed: Vec<String>,
 }
 
-/// Returns the matrix units of a device that supports the [`EXTENSIONS`] and whose subgroups have
-/// at least `fewest_lanes` lanes.
+/// Returns the matrix units of a device that supports [`EXTENSIONS`]. Its subgroups must have at
+/// least `fewest_lanes` lanes.
 pub(super) fn units(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -46,14 +46,15 @@ pub(super) fn units(
         return MatrixUnits::default();
     }
     let extension = ash::khr::cooperative_matrix::Instance::new(&instance.entry, &instance.raw);
-    // SAFETY: the device is of this instance, and has the extension.
+    // SAFETY: the instance enumerated the device, which supports the extension.
     let shapes = unsafe { extension.get_physical_device_cooperative_matrix_properties(physical) }
         .unwrap_or_default();
     MatrixUnits { kernel: choose(&shapes, fewest_lanes), listed: describe(&shapes) }
 }
 
-/// Returns the first kernel whose shape the driver reports. Each has room for the results of 4096 /
-/// (m × n) subgroups in its group of 256, so smaller subgroups are not supported.
+/// Returns the first kernel shape that the driver reports. A kernel's shared memory has room for
+/// the results of 4096 / (m × n) subgroups per group of 256, which excludes devices with smaller
+/// subgroups.
 fn choose(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>], fewest_lanes: u32) -> Option<Shape> {
     KERNELS
         .into_iter()
@@ -69,7 +70,7 @@ fn is_of_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>, kernel: Shape) -
         && shape.scope == vk::ScopeKHR::SUBGROUP
 }
 
-/// Lists each shape with its types once.
+/// Describes the shapes with their types, without duplicates.
 fn describe(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>]) -> Vec<String> {
     let mut listed: Vec<String> = Vec::new();
     for shape in shapes {
@@ -97,8 +98,8 @@ fn type_name(of: vk::ComponentTypeKHR) -> String {
     name.to_owned()
 }
 
-/// Returns the error for matrix units that have no kernel for `dtype`. `listed` holds the shapes
-/// that the driver reports.
+/// Returns the error for data types or shapes that no matrix kernel supports. `listed` contains the
+/// shapes that the driver reports.
 pub(super) fn no_kernel_error(dtype: Dtype, listed: &[String]) -> DeviceError {
     let kernels = KERNELS.map(|[m, n, k]| format!("{m}x{n}x{k}")).join(", ");
     let found = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };

@@ -1,4 +1,4 @@
-//! Buffers with memory of a selected type, freed when the last owner is dropped.
+//! Buffers and their memory, freed on drop.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates `bytes` zeros, rounded up to whole packs.
+    /// Allocates `bytes` zeroed bytes, rounded up to a multiple of [`PACK`].
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64, place: Place) -> Result<Self, Failure> {
         let size = bytes.max(1).saturating_add(PACK - 1) / PACK * PACK;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
@@ -56,7 +56,7 @@ impl Allocation {
         Ok(made)
     }
 
-    /// Allocates and binds memory.
+    /// Allocates memory, binds it to the buffer, and maps it if it is host-visible.
     fn back(&mut self, place: Place) -> Result<(), Failure> {
         let core = &self.core;
         // SAFETY: the buffer is live.
@@ -66,10 +66,11 @@ impl Allocation {
             .with_call("selection of a memory type")?;
         let allocate =
             vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
-        // SAFETY: the buffer supports this memory type.
+        // SAFETY: the size and the memory type are those that the buffer requires.
         self.memory =
             unsafe { core.raw.allocate_memory(&allocate, None) }.with_call("vkAllocateMemory")?;
-        // SAFETY: buffer and memory are new, and the memory has the required size.
+        // SAFETY: the buffer has no memory yet, and the memory is new and has the required size and
+        // type.
         unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }
             .with_call("vkBindBufferMemory")?;
         let flags =
@@ -93,14 +94,15 @@ impl Allocation {
         &self.core
     }
 
-    /// Copies and waits. The caller has checked that the range is inside the buffer.
+    /// Copies between host and buffer, and waits. The caller must have checked that the range is
+    /// inside the buffer.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), Failure> {
         self.core.synchronize()?;
         if let Some(start) = self.mapped {
             let at = start.wrapping_add(offset as usize);
-            // SAFETY: the range was checked against the buffer, which is mapped as a whole; the
-            // device does not use it after the wait; the host slice cannot overlap memory that is
-            // reachable only through this pointer.
+            // SAFETY: the caller checked the range against the buffer, which is mapped as a whole.
+            // The device does not use the buffer after the wait above. The slice cannot overlap the
+            // mapped memory, to which only this pointer leads.
             unsafe {
                 match side {
                     HostSide::To(bytes) => {
@@ -155,8 +157,7 @@ impl Allocation {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both ranges are inside the buffers, and the code that waits for the queue keeps
-        // both buffers.
+        // SAFETY: both ranges are inside the buffers, and dropping a buffer waits for the queue.
         self.core.record(|device, commands| unsafe {
             device.cmd_copy_buffer(commands, from, to, &region);
         })
@@ -171,9 +172,10 @@ impl Storage for Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // Waiting fails if the device is lost, and there is no way to recover here.
+        // Waiting fails if the device is lost; the error cannot be returned from `drop`.
         let _ = self.core.synchronize();
-        // SAFETY: nothing that uses the objects is running, and nothing else destroys them.
+        // SAFETY: the commands that use the buffer and the memory have completed, and nothing else
+        // destroys them.
         unsafe {
             self.core.raw.destroy_buffer(self.buffer, None);
             self.core.raw.free_memory(self.memory, None);
@@ -181,14 +183,14 @@ impl Drop for Allocation {
     }
 }
 
-/// Host-visible without flushes or invalidations.
+/// Memory that the host can access without flushing or invalidating it.
 const SEEN_BY_HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
     vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw()
         | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
 );
 
-/// Selects the memory type for `place` among those with a bit in `allowed`, in order of preference:
-/// device memory outside the small host-visible window, or host memory that is cached.
+/// Selects a memory type for `place` among those whose bit is set in `allowed`. Prefers device
+/// memory that is not host-visible, since that window may be small, and cached host memory.
 fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
     use vk::MemoryPropertyFlags as Flags;
     let wishes: [(Flags, Flags); 3] = match place {
@@ -203,7 +205,7 @@ fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
             (SEEN_BY_HOST, Flags::empty()),
         ],
     };
-    // Some drivers report memory types that must not be used for plain buffers.
+    // Types that some drivers report, but that must not be used for ordinary buffers.
     let odd = Flags::PROTECTED
         | Flags::LAZILY_ALLOCATED
         | Flags::DEVICE_COHERENT_AMD

@@ -1,4 +1,4 @@
-//! Kernels on a device: a shader with its layout of buffers and numbers.
+//! Kernels on a device: a shader module with its pipeline layout.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub(super) struct Pipeline {
     shader: vk::ShaderModule,
 }
 
-/// Interface of a kernel.
+/// Buffers and constants of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     /// Number of buffers.
@@ -26,13 +26,13 @@ pub(super) struct Shape {
     pub(super) number_bytes: u32,
 }
 
-/// Subgroup size of a kernel.
+/// Subgroup size with which a pipeline is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SubgroupSize {
     /// Chosen by the driver; the kernel does not depend on it.
     Any,
-    /// Chosen by the driver; the kernel reads the actual size, whereas `gl_SubgroupSize` is
-    /// constant otherwise.
+    /// Chosen by the driver. The kernel reads the actual size at run time, which requires a
+    /// pipeline flag; without it, `gl_SubgroupSize` is a constant.
     Reported,
     /// This many lanes.
     Required(u32),
@@ -47,7 +47,7 @@ impl Pipeline {
         shape: Shape,
         size: SubgroupSize,
     ) -> Result<Rc<Self>, Failure> {
-        // On failure, dropping `pipeline` destroys the objects created until then.
+        // If a later call fails, dropping `pipeline` destroys the objects created before.
         let mut pipeline = Self {
             core: Rc::clone(core),
             raw: vk::Pipeline::null(),
@@ -80,7 +80,7 @@ impl Pipeline {
         let create = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
         let create =
             if shape.number_bytes > 0 { create.push_constant_ranges(&numbers) } else { create };
-        // SAFETY: the lists are live for the call.
+        // SAFETY: the lists of layouts and push constant ranges live during the call.
         pipeline.layout = unsafe { device.create_pipeline_layout(&create, None) }
             .with_call("vkCreatePipelineLayout")?;
         let entry = CString::new(name).unwrap_or_default();
@@ -101,8 +101,8 @@ impl Pipeline {
         };
         let create =
             [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
-        // SAFETY: shader and layout are live; a test checks that the shader has the entry point and
-        // fits the layout.
+        // SAFETY: the shader and the layout are live. A test checks that every shader has this
+        // entry point and matches its layout.
         let made =
             unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
         let made = made.map_err(|(_, result)| result).with_call("vkCreateComputePipelines")?;

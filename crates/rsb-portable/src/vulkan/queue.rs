@@ -1,14 +1,14 @@
-//! Command queue. Commands are collected and submitted in batches, since each submission costs more
-//! than most kernels.
+//! Command queue. Commands are collected and submitted in batches, since a submission costs more
+//! time than most kernels.
 
 use ash::vk;
 
 use super::failure::{Failure, WithCall as _};
 
-/// Maximum commands collected before submission.
+/// Maximum number of commands per submission.
 const TOGETHER: u32 = 64;
 
-/// Maximum recordings in flight; beyond that, the oldest is waited for.
+/// Number of command buffers, used in turn. Recording waits until the next one has completed.
 const UNDER_WAY: usize = 8;
 
 /// A command buffer and the fence that signals its completion.
@@ -22,13 +22,13 @@ pub(super) struct Queue {
     raw: vk::Queue,
     pool: vk::CommandPool,
     slots: Vec<Slot>,
-    /// Slot being recorded, and its number of commands.
+    /// Index of the slot that is recording, and the number of commands recorded in it.
     current: usize,
     recorded: u32,
-    /// Whether submitted commands have not been waited for.
+    /// Whether commands were submitted since the last wait.
     busy: bool,
-    /// Failure after which nothing is submitted anymore. Outstanding commands may never complete
-    /// and must not be waited for.
+    /// Failed submission, after which nothing more is submitted or waited for, since commands may
+    /// never complete.
     broken: Option<Failure>,
 }
 
@@ -39,7 +39,7 @@ impl Queue {
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
         // SAFETY: the device is live and was created with one queue of this family.
         let raw = unsafe { device.get_device_queue(family, 0) };
-        // SAFETY: as above.
+        // SAFETY: the device is live and has a queue of this family.
         let pool = unsafe { device.create_command_pool(&create, None) }
             .with_call("vkCreateCommandPool")?;
         let mut queue = Self {
@@ -82,8 +82,8 @@ impl Queue {
         made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).with_call("vkAllocateCommandBuffers")
     }
 
-    /// Adds commands, which start after all previous commands have completed and their writes are
-    /// visible.
+    /// Adds commands to the current batch. They start after all previous commands have completed
+    /// and their writes are visible.
     pub(super) fn record(
         &mut self,
         device: &ash::Device,
@@ -94,7 +94,7 @@ impl Queue {
             return Err(failure);
         }
         if self.recorded == 0 {
-            // SAFETY: the fence is live and was submitted, or created signaled.
+            // SAFETY: the fence is live, and was either created signaled or submitted.
             unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }
                 .with_call("vkWaitForFences")?;
             begin(device, slot.commands, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
@@ -105,17 +105,17 @@ impl Queue {
         if self.recorded >= TOGETHER { self.flush(device) } else { Ok(()) }
     }
 
-    /// Submits the recorded commands.
+    /// Submits the current batch.
     pub(super) fn flush(&mut self, device: &ash::Device) -> Result<(), Failure> {
         let Some(slot) = self.slots.get(self.current) else { return Ok(()) };
         if self.recorded == 0 {
             return Ok(());
         }
         show_to_host(device, slot.commands);
-        // SAFETY: the command buffer is recording; the fence belongs only to it and has been
-        // signaled.
+        // SAFETY: the command buffer is in the recording state.
         unsafe { device.end_command_buffer(slot.commands) }.with_call("vkEndCommandBuffer")?;
-        // SAFETY: as above.
+        // SAFETY: the fence belongs only to this command buffer; it was signaled before recording
+        // began, and is not submitted.
         unsafe { device.reset_fences(&[slot.ended]) }.with_call("vkResetFences")?;
         let (recording, ended) = ([slot.commands], slot.ended);
         self.recorded = 0;
@@ -123,7 +123,7 @@ impl Queue {
         self.hand_over(device, &recording, ended)
     }
 
-    /// Submits a recording created earlier, after the pending commands.
+    /// Submits a command buffer created by [`Queue::recording`], after the current batch.
     pub(super) fn submit(
         &mut self,
         device: &ash::Device,
@@ -144,15 +144,15 @@ impl Queue {
             return Err(failure);
         }
         self.busy = true;
-        // SAFETY: the recording is complete, and everything it uses is kept until it was waited
-        // for.
+        // SAFETY: the command buffer is complete, and everything it uses lives until the queue has
+        // been waited for.
         let handed_over =
             unsafe { device.queue_submit(self.raw, &submits, ended) }.with_call("vkQueueSubmit");
         self.broken = handed_over.err();
         handed_over
     }
 
-    /// Submits pending commands and waits until all have completed.
+    /// Submits the current batch, and waits until all commands have completed.
     pub(super) fn synchronize(&mut self, device: &ash::Device) -> Result<(), Failure> {
         self.flush(device)?;
         if !self.busy {
@@ -164,7 +164,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Creates a recording that can be submitted any number of times.
+    /// Records `commands` in a command buffer that can be submitted any number of times.
     pub(super) fn recording(
         &self,
         device: &ash::Device,
@@ -175,7 +175,7 @@ impl Queue {
         let ended = begun.and_then(|()| {
             commands(device, recording);
             show_to_host(device, recording);
-            // SAFETY: recording was started above.
+            // SAFETY: the command buffer is in the recording state, since `begin` succeeded.
             unsafe { device.end_command_buffer(recording) }.with_call("vkEndCommandBuffer")
         });
         match ended {
@@ -187,19 +187,20 @@ impl Queue {
         }
     }
 
-    /// Frees a recording that is no longer running.
+    /// Frees a command buffer created by [`Queue::recording`], which must have completed.
     pub(super) fn forget(&self, device: &ash::Device, recording: vk::CommandBuffer) {
-        // SAFETY: it belongs to this pool, and nothing else frees it.
+        // SAFETY: the command buffer belongs to this pool, has completed, and is not freed
+        // elsewhere.
         unsafe { device.free_command_buffers(self.pool, &[recording]) };
     }
 
     /// Destroys all objects. The device must be idle.
     pub(super) fn destroy(&mut self, device: &ash::Device) {
         for slot in std::mem::take(&mut self.slots) {
-            // SAFETY: nothing waits for the fence anymore.
+            // SAFETY: the device is idle, so nothing uses the fence.
             unsafe { device.destroy_fence(slot.ended, None) };
         }
-        // SAFETY: no command buffer of the pool is running anymore.
+        // SAFETY: the device is idle, so no command buffer of the pool is running.
         unsafe { device.destroy_command_pool(self.pool, None) };
     }
 }
@@ -210,12 +211,12 @@ fn begin(
     usage: vk::CommandBufferUsageFlags,
 ) -> Result<(), Failure> {
     let begin = vk::CommandBufferBeginInfo::default().flags(usage);
-    // SAFETY: previous contents are no longer running; beginning discards them.
+    // SAFETY: the command buffer is not running, and beginning discards its previous contents.
     unsafe { device.begin_command_buffer(commands, &begin) }.with_call("vkBeginCommandBuffer")
 }
 
-/// Adds a barrier: kernels and copies complete, and their writes are visible, before the next ones
-/// start.
+/// Adds a barrier: the next kernels and copies start after the previous ones have completed and
+/// their writes are visible.
 pub(super) fn wait_for_all_before(device: &ash::Device, commands: vk::CommandBuffer) {
     let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let barrier = [vk::MemoryBarrier::default()
@@ -227,17 +228,17 @@ pub(super) fn wait_for_all_before(device: &ash::Device, commands: vk::CommandBuf
                 | vk::AccessFlags::TRANSFER_WRITE,
         )];
     let none = vk::DependencyFlags::empty();
-    // SAFETY: the command buffer is recording.
+    // SAFETY: the command buffer is in the recording state.
     unsafe { device.cmd_pipeline_barrier(commands, stages, stages, none, &barrier, &[], &[]) };
 }
 
-/// Adds a barrier that makes writes visible to the host after a wait.
+/// Adds a barrier that makes all writes visible to the host once it has waited for the queue.
 fn show_to_host(device: &ash::Device, commands: vk::CommandBuffer) {
     let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let barrier = [vk::MemoryBarrier::default()
         .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
         .dst_access_mask(vk::AccessFlags::HOST_READ)];
     let (host, none) = (vk::PipelineStageFlags::HOST, vk::DependencyFlags::empty());
-    // SAFETY: the command buffer is recording.
+    // SAFETY: the command buffer is in the recording state.
     unsafe { device.cmd_pipeline_barrier(commands, stages, host, none, &barrier, &[], &[]) };
 }

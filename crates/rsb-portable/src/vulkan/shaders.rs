@@ -9,21 +9,22 @@ use rsb_device::device::DeviceError;
 
 static SHADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/vulkan/spirv");
 
-/// Returns the contents of the file `name`.spv.
+/// Returns the SPIR-V of the file `name`.spv, if it exists.
 fn spirv(name: &str) -> Option<&'static [u8]> {
     Some(SHADERS.get_file(format!("{name}.spv"))?.contents())
 }
 
-/// Kernels that combine values of a group, using subgroups if the device supports them.
+/// Kernels that reduce values within a group. Each has a variant with subgroup operations.
 const ACROSS_GROUPS: &[&str] =
     &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
 
-/// Returns whether `kernel` uses subgroups on a device with these traits.
+/// Returns whether the subgroup variant of `kernel` is used on a device with these traits.
 pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
     traits.subgroup_lanes.is_some() && ACROSS_GROUPS.contains(&kernel)
 }
 
-/// Returns the SPIR-V words of the file that contains `kernel` for `dtype`.
+/// Returns the SPIR-V words of the file that contains `kernel` for `dtype`. Fails if the device
+/// does not support the type or there is no such file.
 pub(super) fn words(
     traits: Traits,
     module: Module,
@@ -44,15 +45,15 @@ pub(super) fn words(
     let file = spirv(&name).ok_or_else(|| {
         unsupported_error(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
-            format!("there is no shader for it in {dtype}"),
+            format!("there is no shader for this kernel in {dtype}"),
             "choose another data type",
         )
     })?;
     Ok(file.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// Checks that the device supports arithmetic in `dtype`. 16-bit elements are unpacked in the
-/// shader, which every device supports; only arithmetic in f16, like f64, is a feature.
+/// Checks that the device supports arithmetic in `dtype`. Every device can unpack 16-bit elements
+/// in the shader, but f16 and f64 arithmetic are optional features.
 fn check_type(traits: Traits, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let feature = match dtype {
         Dtype::F64 if traits.f64 == Presence::No => "shaderFloat64",

@@ -10,11 +10,11 @@ use super::failure::{Failure, WithCall as _};
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Number of events kept at once. Older ones are overwritten, since a case records millions of
-/// them.
+/// Maximum number of events kept. Older ones are overwritten, since a case records millions of
+/// events.
 const MARKS: u32 = 64;
 
-/// The queue of a device with its events.
+/// A stream: the queue of a device, and its recorded events.
 pub(super) struct VulkanStream {
     core: Rc<Core>,
     clock: Clock,
@@ -26,7 +26,7 @@ pub(super) struct VulkanStream {
 enum Clock {
     /// Device timestamps.
     Device(vk::QueryPool),
-    /// Host clock after a wait, for devices without timestamps.
+    /// Host times after waits, for devices without timestamps.
     Host(Vec<Instant>),
 }
 
@@ -50,8 +50,9 @@ impl VulkanStream {
     fn place(&self, mark: StreamEvent) -> Result<u32, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
         if !known {
-            let why =
-                format!("an event is not of this stream, or {MARKS} newer events replaced it");
+            let why = format!(
+                "an event does not belong to this stream, or {MARKS} newer events replaced it"
+            );
             return Err(defect("time between two events", why));
         }
         Ok((mark.0 % u64::from(MARKS)) as u32)
@@ -60,8 +61,8 @@ impl VulkanStream {
     /// Returns the device ticks of an event.
     fn ticks(&self, pool: vk::QueryPool, place: u32) -> Result<u64, Failure> {
         let mut ticks = [0_u64];
-        // SAFETY: the query belongs to this pool; the caller has waited for the queue, and an
-        // unavailable result is an error.
+        // SAFETY: `place` is a query of this pool. The caller has waited for the queue, and if the
+        // result is not available the call returns an error.
         unsafe {
             self.core.raw.get_query_pool_results(
                 pool,
@@ -82,8 +83,8 @@ impl Stream for VulkanStream {
         match &mut self.clock {
             Clock::Device(pool) => {
                 let pool = *pool;
-                // SAFETY: the pool is kept until the queue was waited for; the query is within the
-                // pool.
+                // SAFETY: `place` is a query of this pool, which is destroyed only after waiting
+                // for the queue.
                 self.core.record(|device, commands| unsafe {
                     device.cmd_reset_query_pool(commands, pool, place, 1);
                     device.cmd_write_timestamp(
@@ -151,7 +152,8 @@ impl Drop for VulkanStream {
     fn drop(&mut self) {
         let _ = self.core.synchronize();
         if let Clock::Device(pool) = self.clock {
-            // SAFETY: nothing writes to the pool anymore, and nothing else destroys it.
+            // SAFETY: the commands that write to the pool have completed, and nothing else destroys
+            // it.
             unsafe { self.core.raw.destroy_query_pool(pool, None) };
         }
     }

@@ -1,4 +1,4 @@
-//! Copies between buffers; with one buffer in host memory they are transfers over the bus.
+//! Copies between buffers. A copy from or to a buffer in host memory is a transfer over the bus.
 
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 pub(super) struct TransferKernel {
     ends: TransferRoute,
     bytes: u64,
-    /// Whether the data received on the host was copied to the second buffer, which is done once so
-    /// that it can be checked.
+    /// Whether data received on the host was already copied to the second buffer. The first launch
+    /// does this, so that the data can be verified.
     shown: bool,
     from: Buffer,
     to: Buffer,
@@ -69,12 +69,12 @@ pub(super) fn copy(
     if !here(from)? || !here(to)? {
         return Err(unsupported_error(
             "copies between devices",
-            "each Vulkan device has separate memory here",
-            "choose a backend that supports them, such as rocm or cuda",
+            "this backend cannot copy between the memories of Vulkan devices",
+            "choose a backend that supports copies between devices, such as rocm or cuda",
         ));
     }
     if from.bytes() > to.bytes() {
-        return Err(defect("copy", "the target is smaller than the source"));
+        return Err(defect("copy", "the destination is smaller than the source"));
     }
     Ok(TransferKernel {
         ends: TransferRoute::Within,

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 
-/// Names in `/proc/cpuinfo`, and the names used here. Sources: the kernel's
+/// Names in `/proc/cpuinfo` and the corresponding names here. Sources: the kernel's
 /// `arch/*/include/asm/cpufeatures.h` and `hwcap` lists.
 const NAMES: [(&str, &str); 34] = [
     ("sse4_2", "sse4.2"),

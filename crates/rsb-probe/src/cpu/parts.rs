@@ -49,8 +49,8 @@ const PARTS: [(u32, u32, &str); 29] = [
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// Returns the name of a core. An unknown core is named by its numbers, so that models remain
-/// distinguishable.
+/// Returns the name of a core. The name of an unknown core consists of its numbers, so that models
+/// remain distinguishable.
 pub(crate) fn name(implementer: &str, part: &str) -> Option<String> {
     let (vendor, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
     let vendor_name = VENDORS

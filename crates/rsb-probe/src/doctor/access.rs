@@ -53,7 +53,7 @@ fn user_number() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Returns 0: a system without user IDs has no `/etc/passwd` either.
+/// Returns 0, because a system without user IDs has no `/etc/passwd` either.
 #[cfg(not(unix))]
 fn user_number() -> u32 {
     0
@@ -71,8 +71,8 @@ pub(super) fn user(host: &Host) -> String {
     named.unwrap_or_else(|| number.to_string())
 }
 
-/// Returns the name of a group from `/etc/group` (name, password, number, members), or its number
-/// if it has none.
+/// Returns the name of a group from `/etc/group` (name, password, number, members). If the group
+/// has no name, returns its number.
 fn group_name(host: &Host, number: u32) -> String {
     let text = host.text("/etc/group").unwrap_or_default();
     for line in text.lines() {

@@ -14,11 +14,11 @@ pub struct DoctorInput {
     pub gpus: Vec<Gpu>,
     /// GPUs that could not be read completely.
     pub unread_gpus: Vec<UnreadGpu>,
-    /// Whether AMD's compute driver lists nodes.
+    /// Whether AMD's compute driver (KFD) lists nodes.
     pub has_kfd: bool,
-    /// Whether the DRM or PCI tree was present.
+    /// Whether the DRM or PCI tree exists.
     pub has_drm: bool,
-    /// Facts of the rest of the host; `None` if only a tree was given.
+    /// Facts about the rest of the host; `None` if only a tree for `/sys` was given.
     pub host: Option<HostFacts>,
     /// Sensors of the GPUs that i915 and xe drive.
     pub intel_sensors: Vec<IntelSensors>,
@@ -27,7 +27,7 @@ pub struct DoctorInput {
 /// Facts of the host other than its GPUs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
-    /// Name of the user, or the number if there is no name.
+    /// Name of the current user, or the user ID if it has no name.
     pub user: String,
     /// Device files: `/dev/kfd` first (even if missing), then those of the DRM.
     pub devices: Vec<DeviceFile>,
@@ -37,7 +37,7 @@ pub struct HostFacts {
     pub installations: Vec<RocmInstallation>,
     /// Directories that look like an installation but are not one.
     pub remnants: Vec<Remnant>,
-    /// Entries of the linker's cache for libraries of ROCm whose file no longer exists.
+    /// Entries of the linker's cache for ROCm libraries whose files no longer exist.
     pub stale: Vec<Stale>,
     /// Environment variables that affect how programs see the GPUs.
     pub variables: BTreeMap<String, String>,
@@ -52,8 +52,8 @@ pub struct DeviceFile {
     pub access: Access,
     /// Group that owns the file: its name, or its number if it has no name.
     pub group: Option<String>,
-    /// Whether the user is a member of that group. Without access, this means that the user has not
-    /// logged in since joining.
+    /// Whether the user is a member of that group. A member without access must log in again,
+    /// because group changes apply at login.
     pub is_listed: bool,
 }
 
@@ -73,11 +73,11 @@ pub enum Access {
 pub struct Library {
     /// Name, such as `libamdhip64`.
     pub name: String,
-    /// Path of the file that a program would load; `None` if there is none.
+    /// Path of the file that a program would load; `None` if the library is not installed.
     pub path: Option<String>,
     /// Major version in the file name: 6 for `libamdhip64.so.6`.
     pub major: Option<u32>,
-    /// For rocBLAS: targets of the GPUs that it has kernels for.
+    /// For rocBLAS: targets of the GPUs for which it has kernels.
     pub targets: Vec<String>,
 }
 

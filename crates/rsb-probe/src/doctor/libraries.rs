@@ -93,8 +93,8 @@ fn standard_file(host: &Host, name: &str, versions: &[&str]) -> Option<PathBuf> 
         .find_map(|dir| file_in(&dir, name, versions))
 }
 
-/// Returns the targets with kernels. They are next to the real file, which may be elsewhere than
-/// the link to it.
+/// Returns the targets for which rocBLAS has kernels. The kernel files are next to the real file,
+/// whose directory may differ from that of the link.
 fn targets(dir: &Path) -> Vec<String> {
     rocm::targets(&std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()))
 }
@@ -108,7 +108,7 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
         .filter(|dir| !dir.exists() && !dir.is_symlink())
         .map(|dir| Remnant {
             path: dir.display().to_string(),
-            why: "ROCM_PATH is set to it, but it does not exist".to_owned(),
+            why: "ROCM_PATH is set to this directory, but it does not exist".to_owned(),
         })
         .collect();
     let cores = rocm::versioned_dirs(&opt.join("rocm"), "core-");
@@ -140,7 +140,7 @@ fn broken(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;
     }
-    // Since release 7.9, everything is one directory deeper.
+    // Since release 7.9, all files are one directory deeper.
     let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned_dirs(dir, "core-"));
     let roots = std::iter::once(dir.to_owned()).chain(deeper);
     let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| has_hip(&dir));

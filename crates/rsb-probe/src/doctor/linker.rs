@@ -36,15 +36,15 @@ pub(super) fn stale(host: &Host, cache: &[LinkerCache]) -> Vec<Stale> {
     gone.map(|cached| Stale { name: cached.name.clone(), path: cached.path.clone() }).collect()
 }
 
-/// Parses every entry; returns `None` if the bytes are not such a cache. Layout by glibc's
-/// `dl-cache.h`: 20 bytes of magic, the number of entries, and from byte 48 on entries of 24 bytes
-/// with the offsets of name and path, relative to the magic.
+/// Parses every entry; returns `None` if the bytes are not a linker cache. Layout as in glibc's
+/// `dl-cache.h`: 20 bytes of magic, the number of entries, and entries of 24 bytes from byte 48 on.
+/// Entries contain the offsets of name and path, relative to the magic.
 fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
-    // An older table for older linkers may precede it.
+    // An older table, for older linkers, may precede the entries.
     let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC)?;
     let table = bytes.get(start..)?;
     let count = number(table, MAGIC.len())?;
-    // A corrupt count cannot make the loop longer than the file.
+    // Bound the count by the file size, in case it is corrupt.
     Some((0..count.min(table.len() / ENTRY)).filter_map(|index| entry(table, index)).collect())
 }
 
@@ -61,7 +61,7 @@ fn number(table: &[u8], place: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(bytes)).ok()
 }
 
-/// Returns the text up to its zero byte.
+/// Returns the text before its zero byte.
 fn text(table: &[u8], place: usize) -> Option<String> {
     let rest = table.get(place..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    /// Builds a cache of these names and paths.
+    /// Builds a cache file with these names and paths.
     fn cache(entries: &[(&str, &str)]) -> Vec<u8> {
         let mut strings = Vec::new();
         let first = HEADER + ENTRY * entries.len();

@@ -24,8 +24,8 @@ pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     found
 }
 
-/// Returns what limited `gpus` when they were probed, as far as their record shows it: driver,
-/// memory errors, link, power, clocks.
+/// Returns the problems that limited `gpus` when they were probed, as far as their records show
+/// them: driver, memory errors, link, power, clocks.
 pub fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     gpus::limits(gpus)
 }

@@ -12,7 +12,7 @@ fn write(dir: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// Returns the result of reading files only, without a git program.
+/// Returns the result for `dir` without a git program, from files only.
 fn by_files(dir: &Path) -> Option<(String, Option<String>, bool)> {
     git_with(dir, "/no/such/git", LONG).map(|git| (git.commit, git.branch, git.dirty))
 }

@@ -1,5 +1,5 @@
-//! Bookkeeping of which GPUs answered. If a read hangs or the kernel refuses it, the GPU must not
-//! silently disappear.
+//! Bookkeeping of the GPUs that were read. A GPU must not silently disappear if a read hangs or the
+//! kernel refuses it.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -34,15 +34,15 @@ impl<T> GpuReport<T> {
 
     /// Creates a report of a GPU whose identity the kernel did not provide.
     pub(crate) fn from_error(error: ErrorKind) -> Self {
-        // This is how a control group hides other GPUs: the compute driver refuses to describe
-        // their nodes.
+        // A control group hides GPUs in this way: the compute driver refuses to describe their
+        // nodes.
         let answer =
             if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
         Self { refused: Some(answer), ..Self::nothing() }
     }
 }
 
-/// A read in progress, and the place that it reads.
+/// A read in progress, and the name of the GPU or node that it reads.
 pub(crate) struct GpuQuery<T> {
     pub(crate) place: String,
     pub(crate) reading: Pending<GpuReport<T>>,
@@ -56,7 +56,7 @@ pub(crate) fn gather<T: Send + 'static>(
     let (mut known, mut unread) = (Vec::new(), Vec::new());
     for GpuQuery { place, reading } in queries {
         let (report, ended) = reading.outcome(deadline);
-        // A reader that reports nothing was not started, or panicked.
+        // If there is no report, the reader was not started or panicked.
         let started = report.is_some();
         let report = report.unwrap_or_else(GpuReport::nothing);
         let answer = match ended {
@@ -88,7 +88,7 @@ mod tests {
         (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
     }
 
-    /// Returns the result of [`gather_one`] for a GPU that is not known.
+    /// Returns the expected result of [`gather_one`] for a GPU about which no facts are known.
     fn unread(answer: Answer) -> (Vec<u8>, Vec<(String, Answer)>) {
         (vec![], vec![(IDENTITY.to_owned(), answer)])
     }

@@ -1,4 +1,4 @@
-//! Runtimes that can use a GPU, by the files that are installed. Nothing is loaded: an installed
+//! Runtimes that can use a GPU, by their installed files. No library is loaded. An installed
 //! library may still fail, which the device layer detects.
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Facts that require access to the GPU itself: links, clocks, power, sensors, errors. Never read
-//! while it sleeps.
+//! Facts that require access to the GPU itself: links, clocks, power, sensors, errors. They are
+//! never read while the GPU sleeps.
 
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,8 @@ pub(crate) fn asleep(dir: &Path) -> Option<bool> {
     Some(read_line(&dir.join("power/runtime_status"))? == "suspended")
 }
 
-/// Reads the GPU in the directory. Before each part, reports the facts read until then and the name
-/// of the next part.
+/// Reads the GPU in `dir`. Before each part, reports the facts known until then and the name of the
+/// part to be read.
 pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     let mut details = Details { asleep: asleep(dir), ..Details::default() };
     report(details.clone(), "its link");
@@ -66,7 +66,7 @@ pub(super) fn read_watts(file: &Path) -> Option<f64> {
     read_number::<f64>(file).map(|microwatts| microwatts / 1e6).and_then(plausible::watts)
 }
 
-/// Returns the directory of the GPU's sensors. i915 has others, named `i915_gt0`, for its parts.
+/// Returns the hwmon directory of the whole GPU. i915 also has one for each part, named `i915_gt0`.
 pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     let dir = dir.join("hwmon");
     let all: Vec<PathBuf> = entries(&dir).into_iter().map(|name| dir.join(name)).collect();
@@ -75,8 +75,8 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     all.iter().find(is_whole).or(all.first()).cloned()
 }
 
-/// Reads the link, limited by its narrowest segment. A GPU is often behind an on-board switch,
-/// whose inner link is always wide.
+/// Reads the PCIe link, which is limited by its slowest segment. A GPU is often behind a switch on
+/// its board, with a link that is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
     Pcie {
@@ -87,9 +87,9 @@ fn pcie(dir: &Path) -> Pcie {
     }
 }
 
-/// Returns the slowest link among those in the files `speed` and `width` of the GPU in `dir` and of
-/// the bridges above it, and that of the driver. Returns `None` if neither the GPU nor its driver
-/// reports one, as for virtual functions: the slot may be wider than the GPU.
+/// Returns the slowest link of all segments in the files `speed` and `width` of the GPU in `dir`
+/// and of the bridges above it, and of `by_driver`. Returns `None` if neither the GPU nor its
+/// driver reports a link, as for virtual functions, because the slot may be faster than the GPU.
 fn narrowest(
     dir: &Path,
     speed: &str,
@@ -113,9 +113,9 @@ fn stretches(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns `stretches` without those on the board of an Intel GPU. Behind the board's own switch,
-/// the GPU and the port above it report 2.5 GT/s x1, whatever the slot is. A slot that really has
-/// one lane is also reported by the port above the board.
+/// Returns `stretches` without those on the board of an Intel GPU. Behind the switch on the board,
+/// the GPU and the port above it report 2.5 GT/s x1, independent of the slot. A slot that really
+/// has one lane is also reported by the port above the board.
 fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     const INTEL: u32 = 0x8086;
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
@@ -146,7 +146,7 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
             Some(label) => format!("{kind} {label}"),
             None => kind.to_owned(),
         };
-        // Other voltages, such as that of the supply, are not read during a measurement.
+        // Other voltages, such as that of the supply, are not read.
         let is_read = kind != "voltage" || is_of_chip(&stem, name.strip_prefix("voltage "));
         if is_true && is_read && !found.contains(&name) {
             found.push(name);
@@ -174,14 +174,14 @@ fn stem_and_kind(file: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// Returns whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of
-/// Intel's xe, or i915's without a label.
+/// Returns whether the voltage `stem` with that label is that of the chip: `vddgfx` of AMD, `pkg`
+/// of Intel's xe, or the one without a label of i915.
 pub(crate) fn is_of_chip(stem: &str, label: Option<&str>) -> bool {
     matches!((stem, label), (_, Some("vddgfx" | "pkg")) | ("in0", None))
 }
 
-/// Returns whether `figure` is plausible for a sensor of that kind. It is in thousandths, or in
-/// millionths for power and clocks.
+/// Returns whether `figure` is plausible for a sensor of that kind. Its unit is a millionth for
+/// power and clocks, otherwise a thousandth.
 fn can_be(kind: &str, figure: f64) -> bool {
     match kind {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),

@@ -1,9 +1,9 @@
-//! Clocks, limits and throttle reasons of Intel GPUs, from the drivers i915 and xe; the rest is in
-//! hwmon.
+//! Clocks, limits and throttle reasons of Intel GPUs, from the drivers i915 and xe; other sensors
+//! are in hwmon.
 //!
 //! Sources: the kernel's `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`,
 //! `sysfs-driver-intel-xe-hwmon`, and `intel_gt_sysfs_pm.c`, `xe_gt_freq.c`, `xe_gt_throttle.c`.
-//! Never run on such a GPU: tests write the trees.
+//! Never tested on a real Intel GPU; the tests write the trees.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) struct IntelClocks {
     pub(crate) limit: Option<f64>,
 }
 
-/// File names of a driver for a GT, its term for the graphics of one tile.
+/// File names of a driver for a GT, the driver's term for the graphics unit of a tile.
 struct Names {
     actual: &'static str,
     requested: &'static str,
@@ -99,7 +99,7 @@ fn has_clock(path: &Path, names: &Names) -> bool {
     [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
 }
 
-/// Returns the directory of `card0`, given that of its device.
+/// Returns the directory of the card, such as `card0`, given that of its device.
 fn minor(dir: &Path) -> Option<PathBuf> {
     let below = dir.join("drm");
     let gpu = entries(&below)
@@ -191,8 +191,8 @@ const REASONS: [(&str, &str); 18] = [
 ];
 
 /// Returns the power limits in W: the one in force (PL1) and the factory default. hwmon lists the
-/// GPU first, then its package; some GPUs have only the second. A disabled limit reads 0. Returns
-/// `None` with a different driver.
+/// limits of the GPU, then those of its package; some GPUs have only the latter. A disabled limit
+/// reads 0. Returns `None` with a different driver.
 pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)> {
     let channel = ["power1", "power2"]
         .into_iter()

@@ -57,11 +57,11 @@ pub(crate) struct Link {
 }
 
 impl Node {
-    /// Returns whether the node is `gpu` or a part of it.
+    /// Returns whether the node belongs to `gpu`: the whole GPU or a partition.
     pub(crate) fn is_of(&self, gpu: &SysfsGpu) -> bool {
         match (&self.address, &gpu.address) {
             (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
-            // Without a PCI address in the tree, compare the model.
+            // If the tree has no PCI address, compare the model.
             _ => self.id.is_some() && self.id == gpu.id,
         }
     }
@@ -70,7 +70,7 @@ impl Node {
         self.number
     }
 
-    /// Returns the GPU of a node that is in no other tree.
+    /// Returns a GPU record for a node that is in no other tree.
     pub(crate) fn gpu(&self) -> SysfsGpu {
         let render_node = self.render_minor.map(|minor| format!("renderD{minor}"));
         SysfsGpu {
@@ -83,9 +83,9 @@ impl Node {
     }
 }
 
-/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel encodes
-/// the number of a partition in the PCI function of its address, or in the top bits of its location
-/// ID.
+/// Finds the nodes that are partitions of the same GPU and assigns its address to them. The kernel
+/// encodes the partition number in the PCI function of the address, or in the top bits of the
+/// location ID.
 pub(crate) fn join_partitions(nodes: &mut [Node]) {
     let mut chips: BTreeMap<(Option<u64>, Option<String>), Vec<usize>> = BTreeMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -112,7 +112,7 @@ pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 
-/// Reads one node, if it computes: first its identity, then its links and caches, which are
+/// Reads one node, if it is not a CPU: first its identity, then its links and caches, which are
 /// hundreds of files.
 pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::nothing());
@@ -190,7 +190,7 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
             .reduce(u64::saturating_add)
             .and_then(plausible::memory_bytes),
         memory: banks.iter().find_map(|bank| bank.1),
-        // Recent chips all have this name, which is the driver's method of discovery.
+        // All recent chips have this name, which only describes how the driver found them.
         code_name: read_line(&dir.join("name")).filter(|name| name != "ip discovery"),
         max_mhz: properties.megahertz("max_engine_clk_fcompute"),
         render_minor: properties.small("drm_render_minor"),

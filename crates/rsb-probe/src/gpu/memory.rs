@@ -1,4 +1,4 @@
-//! Memory of a GPU: its kind, and its peak bandwidth, which is width / 8 × clock × transfers per
+//! Memory of a GPU: its kind and its peak bandwidth. Bandwidth = width / 8 × clock × transfers per
 //! clock.
 
 use super::pci::PciId;
@@ -14,9 +14,13 @@ pub(crate) struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MemoryKind {
     pub(crate) name: &'static str,
-    /// Transfers per clock as counted by the driver, derived from the bandwidth, width and clock in
-    /// AMD's data sheets: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200,
-    /// MI300X 5325 of 8192 at 1300, RX 7900 XTX 960 of 384 at 1250.
+    /// Transfers per clock, for clocks as reported by the driver. Derived from bandwidth, width and
+    /// clock in AMD's data sheets:
+    ///
+    /// - RX 580: 256 GB/s, 256 bits, 2000 MHz
+    /// - MI100: 1228.8 GB/s, 4096 bits, 1200 MHz
+    /// - MI300X: 5325 GB/s, 8192 bits, 1300 MHz
+    /// - RX 7900 XTX: 960 GB/s, 384 bits, 1250 MHz
     transfers: f64,
 }
 
@@ -34,7 +38,7 @@ const MI325X: u32 = 0x74a5;
 /// Returns the kind of memory of a chip; `None` for chips that share the CPU's memory, which may be
 /// of any kind.
 pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<MemoryKind> {
-    // Some targets exist with both kinds; no GDDR bus is this wide.
+    // Some targets exist with both kinds of memory; no GDDR bus is this wide.
     let is_stacked = width_bits.is_some_and(|bits| bits >= 1024);
     Some(match target {
         "gfx803" if is_stacked => HBM,

@@ -1,4 +1,4 @@
-//! Names and targets of common GPUs by their PCI IDs, for drivers that report none.
+//! Names and targets of common GPUs by PCI ID, for drivers that do not report them.
 
 use std::str::SplitN;
 
@@ -32,8 +32,8 @@ struct Row {
     known: KnownGpu,
 }
 
-/// Returns the entry of a GPU: that of its revision, or else that of its model, with the name of
-/// its board if known.
+/// Returns the entry for the revision of a GPU, or else for its model. If the board is known, the
+/// name is that of the board.
 pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
     let exact =
         rows().find(|row| row.id == id && row.revision.is_some() && row.revision == revision);

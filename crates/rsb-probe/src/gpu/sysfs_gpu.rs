@@ -14,13 +14,12 @@ use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
 
-/// Vendors of GPUs that compute. Displays of server management chips and of hypervisors are
-/// excluded.
+/// Vendors of compute GPUs. Excludes the displays of server management chips and of hypervisors.
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 const INTEL: u32 = 0x8086;
 
-/// PCI device ID of the MI300A, a CPU and accelerator in one, with the chip of a GPU.
+/// PCI device ID of the MI300A, which combines a CPU and an accelerator and has the chip of a GPU.
 const MI300A: u32 = 0x74a0;
 /// Instruction sets of the graphics in AMD's CPUs. Source: LLVM's AMDGPU usage guide.
 const IN_CPUS: [&str; 14] = [
@@ -59,10 +58,11 @@ pub(crate) struct SysfsGpu {
     pub(crate) iommu: Option<String>,
     /// Whether it is a virtual function of another GPU, if the kernel shows that.
     pub(crate) is_virtual: Option<bool>,
-    /// PCI address of the GPU whose virtual function it is, if this machine is its host.
+    /// PCI address of the physical function, if this is a virtual function and this machine is its
+    /// host.
     pub(crate) physical_function: Option<String>,
     pub(crate) details: Details,
-    /// Whether it is in the DRM, which Vulkan requires.
+    /// Whether the GPU is in the DRM, which Vulkan requires.
     pub(crate) is_in_drm: bool,
 }
 
@@ -95,8 +95,8 @@ pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec
     found
 }
 
-/// Returns device and inode, which identify a directory regardless of its path. This takes one
-/// system call, but resolving links takes one per path component.
+/// Returns device and inode, which identify a directory independent of its path. This takes one
+/// system call; resolving links takes one per path component.
 fn identity_of(dir: &Path) -> Option<(u64, u64)> {
     let found = std::fs::metadata(dir).ok()?;
     Some((found.dev(), found.ino()))
@@ -200,8 +200,8 @@ pub(crate) fn address(dir: &Path) -> Option<String> {
     slot.map(str::to_owned).or_else(|| address_of_link(dir))
 }
 
-/// Returns the PCI address from the real path of `dir`; the kernel's own links lead there in one
-/// step.
+/// Returns the PCI address from the real path of `dir`; the links in the kernel's trees point to
+/// it.
 fn address_of_link(dir: &Path) -> Option<String> {
     std::fs::read_link(dir)
         .ok()
@@ -273,8 +273,8 @@ fn read_id(dir: &Path, vendor: &str, device: &str) -> Option<PciId> {
     })
 }
 
-/// Appends a version to the driver's name: its own if it is an out-of-tree module, or else the
-/// kernel's.
+/// Appends a version to the driver's name: that of the module if it is out-of-tree, otherwise that
+/// of the kernel.
 fn with_version(host: &Host, driver: String) -> String {
     let own = host.line(&format!("/sys/module/{driver}/version"));
     match own.or_else(|| crate::os::kernel(host)) {
@@ -319,8 +319,8 @@ impl SysfsGpu {
         (self.address.as_deref() == Some("0000:00:02.0")).then_some(GpuKind::Integrated)
     }
 
-    /// Returns whether it is a virtual function, from the kernel or else from `known`. Only AMD's
-    /// have an ID of their own.
+    /// Returns whether the GPU is a virtual function, according to the kernel or else to `known`.
+    /// Only AMD's virtual functions have separate PCI IDs.
     pub(crate) fn virtual_function(&self, known: Option<KnownGpu>) -> Option<bool> {
         let named = known.filter(|_| self.is_amd()).map(KnownGpu::is_virtual_function);
         self.is_virtual.or(named)

@@ -477,7 +477,7 @@ fn parts_of_cpus_and_shares_of_gpus_are_told_apart() {
         ("1002:73AE", "0000:05:00.0", Some(GpuKind::Discrete), Some(true)),
         ("1002:FFFF", "0000:05:00.0", None, None),
         ("8086:A780", "0000:00:02.0", Some(GpuKind::Integrated), None),
-        // A guest may see any part of its host's graphics at any address.
+        // A guest may see any function of integrated graphics at any address.
         ("8086:A780", "0000:06:10.0", None, None),
         ("8086:56A0", "0000:03:00.0", Some(GpuKind::Discrete), None),
         ("8086:E20B", "0000:00:02.0", Some(GpuKind::Discrete), None),

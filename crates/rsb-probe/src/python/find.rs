@@ -1,9 +1,8 @@
-//! Selection of Python: the one that framework workloads would start.
+//! Selection of the Python interpreter that framework workloads start.
 //!
 //! Order: `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, the active virtual environment, conda,
 //! `UV_PYTHON` if it is a path, the environment made by `python setup`, and `PATH`. The shims of
-//! pyenv are shell scripts that take a tenth of a second, so their target is read from pyenv's
-//! files instead.
+//! pyenv are shell scripts that take 0.1 s, so their target is read from pyenv's files instead.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,12 +14,12 @@ use crate::host::{Host, PYTHON, entries, read_start, read_text};
 pub(crate) enum PythonCandidate {
     /// An interpreter whose surrounding files identify it.
     Program(PathBuf),
-    /// A script or a version manager that starts an interpreter by its own rules.
+    /// A script or a version manager that selects and starts an interpreter.
     Launcher(PathBuf),
 }
 
-/// Returns the interpreter, if there is one. If a variable names a missing interpreter, no other
-/// one is used, because the user asked for that one.
+/// Returns the interpreter, if there is one. If an environment variable names a missing
+/// interpreter, no other interpreter is used, because the user requested that one.
 pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
     if let Some(value) = configured_program(host) {
         let path = Path::new(value);
@@ -54,8 +53,8 @@ fn in_own_environment(host: &Host) -> Option<PythonCandidate> {
     resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"))
 }
 
-/// Returns the interpreter that a flag or a variable of this project names, whether or not it is
-/// one.
+/// Returns the interpreter that a flag or a variable of this project names, even if there is no
+/// such interpreter.
 pub(crate) fn configured_program(host: &Host) -> Option<&OsStr> {
     [PYTHON, "MLSTACK_PYTHON_BIN"].into_iter().find_map(|name| host.variable(name))
 }
@@ -85,7 +84,7 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
         return None;
     }
     let Some(script) = script(path) else {
-        // Version managers in Rust or Go are one program with many names.
+        // Version managers written in Rust or Go are a single program with many names.
         let real = std::fs::canonicalize(path).ok()?;
         let is_python = real.file_name()?.to_str()?.starts_with("py");
         return Some(if is_python {
@@ -96,8 +95,8 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
     };
     if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
         let versions = Pyenv::of(host, path)?;
-        // "system", or a version without such a program: the shim continues along PATH, and so does
-        // the search.
+        // With "system", or a version without such a program, the shim continues along PATH, so
+        // this search does as well.
         return versions.program(name).map(PythonCandidate::Program);
     }
     Some(PythonCandidate::Launcher(path.to_owned()))

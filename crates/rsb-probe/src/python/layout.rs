@@ -22,8 +22,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn of(program: &Path, limit: Duration) -> Option<Self> {
-        // A virtual environment is identified by the path that was called, an installation by the
-        // target of its links.
+        // A virtual environment is identified by the path of the called program, an installation by
+        // the target of its links.
         let prefix = program.parent()?.parent()?;
         if let Some(config) = read_text(&prefix.join("pyvenv.cfg")) {
             return Self::of_environment(prefix, program, &config, limit);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::host::entries;
 
-/// Packages whose version affects results, by normalized name. Each one that is found becomes a
-/// factor that must agree between two runs, so packages that are not measured here are excluded.
+/// Packages whose version affects results, by normalized name. Each package found becomes a factor
+/// that must agree between two runs, so packages that no benchmark uses are excluded.
 pub const FRAMEWORKS: [&str; 29] = [
     "aiter",
     "bitsandbytes",
@@ -44,8 +44,8 @@ pub const FRAMEWORKS: [&str; 29] = [
 pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for dir in search_path {
-        // If a package is listed twice (an interrupted upgrade), the highest version is taken,
-        // regardless of the order on disk.
+        // If a package is listed twice (after an interrupted upgrade), take the highest version,
+        // independent of the order on disk.
         let mut here: BTreeMap<String, (Vec<u64>, String)> = BTreeMap::new();
         for (name, version) in entries(dir).iter().filter_map(|entry| parse(entry)) {
             let candidate = (numbers(&version), version);

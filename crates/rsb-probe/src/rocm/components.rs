@@ -71,8 +71,8 @@ pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
 /// Returns the GPUs for which the rocBLAS in a library directory has kernels. A generic target,
 /// such as `gfx11-generic`, covers a family.
 pub(crate) fn targets(dir: &Path) -> Vec<String> {
-    // Debian inserts a directory with the version; later AMD builds keep kernels in packs next to
-    // the library.
+    // Debian inserts a directory with the version; later AMD builds keep the kernels in archives
+    // next to the library.
     let own = dir.join("rocblas");
     let versioned = entries(&own).into_iter().map(|version| own.join(version).join("library"));
     let places: Vec<PathBuf> =

@@ -30,9 +30,8 @@ pub(super) fn in_dir(host: &Host, root: &Path) -> Option<RocmInstallation> {
     })
 }
 
-/// Returns the installation in a distribution's library directory. It has no file with the version
-/// of ROCm; the name of the HIP library contains it, `libamdhip64.so.5.7.31921`, whose first two
-/// numbers are those of ROCm.
+/// Returns the installation in a library directory of a distribution. No file contains the ROCm
+/// version, but the file name of the HIP library does: `libamdhip64.so.5.7.31921` is from ROCm 5.7.
 pub(super) fn of_distribution(host: &Host, dir: &Path) -> Option<RocmInstallation> {
     let found = components::read(&[dir.to_owned()]);
     let version = found.versions.get("hip").map(|version| numbers(version))?;
@@ -145,8 +144,8 @@ fn is_hash(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the compilers in `bin`. The version of those of LLVM is the name of the directory with
-/// their headers.
+/// Returns the compilers in `bin`. For LLVM's compilers, the version is the name of the directory
+/// with their headers.
 pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
     let clang = entries(&llvm.join("lib/clang")).into_iter().next_back();
     let found = ["hipcc", "amdclang", "amdclang++"].into_iter().map(|name| (name, bin.join(name)));

@@ -22,8 +22,8 @@ impl Counters {
         Self { ticks, throttled: throttle_count(host), held_back: cgroup::held_back(host) }
     }
 
-    /// Returns the growth since `before`. For a counter that decreased (the machine moved to
-    /// another host), it is `None`.
+    /// Returns the growth since `before`; `None` for a counter that decreased (the machine moved to
+    /// another host).
     pub(super) fn since(&self, before: &Self) -> Self {
         let ticks = self.ticks.zip(before.ticks);
         Self {
@@ -55,8 +55,8 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     Some((fields.iter().try_fold(0_u64, |sum, field| sum.checked_add(*field))?, stolen))
 }
 
-/// Sums the throttle counts. Each thread has the count of its core, so a core with two threads
-/// counts twice; a package counts once. Only growth of the sum matters.
+/// Returns the sum of the throttle counts. Each thread has the count of its core, so a core with
+/// two threads counts twice; a package counts once. Only the growth of the sum is used.
 fn throttle_count(host: &Host) -> Option<u64> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let mut packages = std::collections::BTreeMap::new();

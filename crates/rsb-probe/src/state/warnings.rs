@@ -10,10 +10,10 @@ const HOT_C: f64 = 90.0;
 /// Percentage of stolen time above which a median visibly changes.
 const STEAL_PERCENT: f64 = 1.0;
 
-/// Facts of a sample that only the warnings need.
+/// Facts from a sample that only the warnings use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WarningInputs {
-    /// Threads of the machine, to which its load average refers.
+    /// Number of threads of the machine, for comparison with its load average.
     pub(super) threads: u32,
     pub(super) on_battery: bool,
 }
@@ -100,7 +100,7 @@ fn steal(moment: &MachineState, when: &str) -> Option<String> {
     ))
 }
 
-/// Returns the warnings that do not depend on when the state was read.
+/// Returns the warnings that are the same before and after a measurement.
 fn standing(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(governor) =

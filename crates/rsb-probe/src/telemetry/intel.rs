@@ -23,7 +23,7 @@ const MOST_WATTS: f64 = 1000.0;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Energy(Arc<Mutex<Option<Reading>>>);
 
-/// A reading, and the mean power before it.
+/// A reading of the counter, and the mean power before it.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     microjoules: u64,
@@ -48,7 +48,7 @@ enum Power {
     Known(Option<f64>),
 }
 
-/// Always equal: the path of the GPU decides equality.
+/// Always equal, so that only the path decides whether two GPUs are equal.
 impl PartialEq for Energy {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -97,7 +97,7 @@ pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
     }
 }
 
-/// Adds the power from hwmon's energy counter, or why it is absent.
+/// Adds the power from hwmon's energy counter, or the reason why it is absent.
 pub(super) fn power_of(monitor: &Path, energy: &Energy, sample: &mut GpuSample) {
     let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else {
         return;

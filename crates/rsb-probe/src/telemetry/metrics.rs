@@ -12,7 +12,7 @@ pub(super) use crate::plausible::{celsius, megahertz, watts};
 /// Limit above the size of all known tables.
 const MAX_TABLE_BYTES: u64 = 64 << 10;
 
-/// Values of a table. All ones mean that the GPU does not have the value.
+/// Values of a table. The driver writes all ones for values that the GPU does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Metrics {
     pub(super) temperature_c: Temperatures,

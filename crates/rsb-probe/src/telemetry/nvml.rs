@@ -13,7 +13,7 @@ use crate::plausible;
 /// PCI vendor ID of NVIDIA.
 const NVIDIA: &str = "0x10de";
 
-/// Returns whether the library knows an NVIDIA GPU at `address`; `false` if the library hangs.
+/// Returns whether NVIDIA's library knows a GPU at `address`; `false` if the library hangs.
 pub(super) fn is_there(address: &str) -> bool {
     // Tests set their own library, for GPUs that are not in this machine.
     let is_named = std::env::var_os("RSB_NVML_LIBRARY").is_some_and(|file| !file.is_empty());

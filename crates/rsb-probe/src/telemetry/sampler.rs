@@ -47,7 +47,7 @@ impl Sampler {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            // The receiver may have gone.
+            // The receiver may have been dropped.
             let _ = ending.send(());
         });
         // If no thread can be started, there are no samples.
@@ -60,8 +60,8 @@ impl Sampler {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Stops sampling and returns the telemetry. Sensors that hang are abandoned; their earlier
-    /// samples are kept.
+    /// Stops sampling and returns the telemetry. If a sensor hangs, waiting stops, and the samples
+    /// until then are kept.
     pub fn stop(self) -> GpuTelemetry {
         let _ = self.stop.send(());
         let deadline = Instant::now() + 2 * self.limit;

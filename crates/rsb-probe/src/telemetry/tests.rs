@@ -52,7 +52,7 @@ fn a_gpu_tells_how_it_is() {
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
 }
 
-/// Labels of Intel's xe are shared by sensors of other kinds.
+/// Intel's xe uses the same labels for sensors of different kinds.
 #[test]
 fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
     let others = [("hwmon/hwmon8/in1_input", "900\n"), ("hwmon/hwmon8/in1_label", "pkg\n")];
@@ -96,7 +96,7 @@ fn power_is_what_the_counter_of_energy_grows() {
     assert!(watts > 0.0 && watts <= 100.0, "10 J in at least 100 ms must not give {watts} W");
 }
 
-/// i915 also has a hwmon for each of its parts, and one temperature without a label.
+/// i915 has a hwmon for each of its parts as well, and one temperature without a label.
 #[test]
 fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
     let tree = tree(&[

@@ -36,13 +36,13 @@ const BITS: [(u32, &str); 32] = [
     (47, "CPU hot signal (GPU)"),
 ];
 
-/// Bits that do not throttle by themselves: frequency and voltage guards that are always active.
+/// Bits that are always active and do not throttle by themselves: frequency and voltage guards.
 const ALWAYS: u64 = 1 << 56 | 1 << 57;
 
 const HOTSPOT: u32 = 36;
-/// Junction temperature in °C above which the hot spot bit counts. GPUs of the RX 7000 series set
-/// it almost always, at any temperature. Their limit is 110 °C, and no AMD GPU throttles for this
-/// reason below 85 °C.
+/// Junction temperature in °C above which the hot spot bit is reported. GPUs of the RX 7000 series
+/// set this bit almost always, at any temperature. Their limit is 110 °C, and no AMD GPU throttles
+/// for this reason below 85 °C.
 const HOTSPOT_COUNTS_FROM_C: f64 = 85.0;
 
 /// Returns the reasons in `status`. A bit without a name is reported by its number.

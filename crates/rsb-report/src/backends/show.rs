@@ -12,7 +12,8 @@ use crate::table::{Cell, Column, Table};
 enum Form {
     /// Value and relative speed.
     Full,
-    /// For narrow terminals: the value of the reference, the relative speed of the others.
+    /// Layout for narrow terminals: the value of the reference, and only the relative speed of the
+    /// other backends.
     Short,
 }
 
@@ -131,7 +132,7 @@ fn is_reference(speed: f64) -> bool {
     (speed - 1.0).abs() < f64::EPSILON
 }
 
-/// Returns the color for `speed`: plain within about 10 % of the reference.
+/// Returns the color for `speed`: no color within about 10 % of the reference.
 fn tone(speed: f64) -> Tone {
     match speed {
         _ if speed >= 1.1 => Tone::Good,
@@ -170,7 +171,7 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
         lines.push(format!("×: speed relative to {against}; above 1 is faster"));
     }
     if hardware.device_type == DeviceType::Cpu {
-        lines.push("every device here is the CPU: its values are not those of a GPU".to_owned());
+        lines.push("every device here is the CPU; none of the values is from a GPU".to_owned());
     }
     if hardware.columns.iter().any(|column| column.standing == ColumnRole::Aside) {
         lines.push("*: the CPU, for reference; it is not ranked with the GPU".to_owned());

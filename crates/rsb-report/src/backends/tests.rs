@@ -106,7 +106,7 @@ fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
         ["cpu", "vulkan", "opencl:0", "opencl:1"],
         "devices that one backend lists twice get different headings"
     );
-    assert_eq!(hardware.rows.len(), 1, "the thread count must not make another row");
+    assert_eq!(hardware.rows.len(), 1, "a different thread count must not add a row");
     assert_eq!(speeds(hardware, "gemm"), [Some(1.0); 4]);
     assert!(text(&run, WIDE).contains("every device here is the CPU"));
 }

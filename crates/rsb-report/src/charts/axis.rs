@@ -71,7 +71,8 @@ pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
         .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powf(power)))
         .filter(|tick| tick.is_finite() && *tick > 0.0)
         .collect();
-    // The bounds are the last label below the data and the first label above, if they exist.
+    // The bounds are the last label at or below the data and the first one at or above it, if there
+    // are such labels.
     let below = ticks.iter().copied().rfind(|tick| *tick <= low * (1.0 + 1e-9)).unwrap_or(low);
     let above = ticks
         .iter()

@@ -12,7 +12,7 @@ use crate::number::format_quantity;
 const MAX_WORKLOADS: usize = 24;
 /// Share of a row that its bars fill together.
 const FILLED: f64 = 0.8;
-/// Bars longer than this multiple of the reference are cut, so that the others stay readable.
+/// Bars longer than this multiple of the reference are cut, so that shorter bars stay readable.
 const LONGEST: f64 = 4.0;
 
 /// Returns a chart for each hardware device whose backends are compared.

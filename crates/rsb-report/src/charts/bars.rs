@@ -108,7 +108,7 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
 const DTYPES: [(Paint, &str); 4] =
     [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
 
-/// Returns the bars, split by data type if there are several.
+/// Returns the bars; one dataset per data type if there are several.
 fn datasets_by_dtype(bars: &[Bar<'_>], factor: f64, unit: &str) -> Vec<Dataset> {
     let several = bars.iter().any(|bar| Some(bar.paint) != bars.first().map(|first| first.paint));
     if !several {

@@ -26,7 +26,7 @@ fn subtitle(words: &str, more: usize) -> String {
     words.to_owned() + &left_out(more, "value is", "values are", "not drawn")
 }
 
-/// Returns whether a change is better, worse or even; `Caution` without a verdict.
+/// Returns the paint of a change: better, worse or even, or `Caution` if there is no verdict.
 fn paint(comparison: &Comparison) -> Paint {
     match worsening(comparison).filter(|_| comparison.verdict.is_decided()) {
         Some(worse) if worse > EVEN_PERCENT => Paint::Bad,

@@ -9,7 +9,7 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{benchmark_of, benchmarks, device_of, group_by_key, headline};
 use crate::number::{format_count, format_percent, format_quantity};
 
-/// Fewer devices are compared with bars instead.
+/// Minimum number of devices for a grid. Fewer devices are compared with bars.
 const MIN_DEVICES: usize = 8;
 const MAX_DEVICE_INDEX: u32 = 256;
 
@@ -26,8 +26,8 @@ struct Fleet<'a> {
     results: Vec<(u32, &'a BenchmarkResult)>,
 }
 
-/// Returns the case of `benchmark` that was attempted on most devices. Of several, returns the
-/// last, because cases are listed by increasing size.
+/// Returns the case of `benchmark` that was attempted on most devices. If several are tied, returns
+/// the last one, which is the largest because cases are listed by increasing size.
 fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
     let own = run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark);
     let devices = own.filter_map(|result| {

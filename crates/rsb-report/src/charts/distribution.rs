@@ -11,7 +11,7 @@ use crate::number::{format_count, format_time};
 
 const FEWEST: usize = 5;
 
-/// Times in nanoseconds by replicate, and the part of the axis that contains nearly all of them.
+/// Times in nanoseconds by replicate, and the range of the axis, which contains nearly all times.
 struct Data {
     replicates: Vec<(u32, Vec<f64>)>,
     sorted: Vec<f64>,
@@ -55,7 +55,7 @@ fn data(result: &BenchmarkResult) -> Option<Data> {
     }
     let (first, last) = (*sorted.first()?, *sorted.last()?);
     let (lower, upper) = (value_at(&sorted, 0.25)?, value_at(&sorted, 0.75)?);
-    // One sample that was interrupted for a long time must not squeeze all others into a line.
+    // Clip the axis: a single interrupted sample must not squeeze all others into a line.
     let reach = upper + 6.0 * (upper - lower).max(upper * 0.002);
     let high = sorted.iter().copied().rfind(|time| *time <= reach).unwrap_or(last);
     let pad = ((high - first) * 0.03).max(first * 0.001);

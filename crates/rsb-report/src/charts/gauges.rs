@@ -21,8 +21,8 @@ const SHARES: [&str; 6] = [
     "gpu_utilization_percent",
 ];
 
-/// Returns a chart for each benchmark with a share of a limit: `metric`, or the preferred one of
-/// those that it has. Without `metric`, charts of the GPUs and their memory come first.
+/// Returns a chart for each benchmark that reports a share of a limit. Draws `metric`; if `None`,
+/// draws charts of the GPUs and their memory, then the first of [`SHARES`] that each benchmark has.
 pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let mut charts = Vec::new();
     if metric.is_none() {
@@ -32,7 +32,7 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     charts
 }
 
-/// Returns the [`gauges`] of benchmarks.
+/// Returns the [`gauges`] of the benchmarks, without those of the GPUs.
 pub(super) fn shares(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let mut charts = Vec::new();
     let share = metric.filter(|field| field.unit == Unit::Percent);
@@ -104,7 +104,8 @@ pub(super) fn gpu_memory(run: &Run) -> Option<Chart> {
     )
 }
 
-/// Returns a chart of the compute units of each GPU, labeled with memory, bandwidth and runtime.
+/// Returns a chart of the compute units of each GPU. Each bar is labeled with memory, bandwidth and
+/// runtime.
 pub fn gpus(run: &Run) -> Option<Chart> {
     let environment = &run.environment;
     let mut points = Vec::new();

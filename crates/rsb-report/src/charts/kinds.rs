@@ -67,7 +67,7 @@ pub struct ChartOptions {
 }
 
 impl ChartKind {
-    /// Returns the kind called `name`, in which dashes may be underscores or left out.
+    /// Returns the kind called `name`. Dashes may be replaced by underscores or omitted.
     pub fn find(name: &str) -> Option<&'static Self> {
         let plain = |name: &str| name.replace(['-', '_'], "");
         CHART_KINDS.iter().find(|kind| plain(kind.name) == plain(name))
@@ -152,7 +152,7 @@ pub const CHART_KINDS: [ChartKind; 27] = [
     ),
     run(
         "error-bars",
-        "the same, with the range of 80 % of the samples",
+        "like `line`, with the range of 80 % of the samples",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| {
             of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Errors))
@@ -160,7 +160,7 @@ pub const CHART_KINDS: [ChartKind; 27] = [
     ),
     run(
         "scatter",
-        "the same, with every sample as a dot",
+        "like `line`, with every sample as a dot",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| {
             of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Samples))

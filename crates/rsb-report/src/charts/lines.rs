@@ -19,7 +19,7 @@ mod keys;
 
 pub use keys::KEYS as LINE_KEYS;
 
-/// Fields for the x axis, in order of preference. Matrix products have a single size only if m, n
+/// Fields for the x axis, in order of preference. The size of a matrix product is used only if m, n
 /// and k are equal.
 pub const AXES: [&str; 11] = [
     "size_bytes",
@@ -35,9 +35,9 @@ pub const AXES: [&str; 11] = [
     "concurrency",
 ];
 const TIER: &str = "memory_tier";
-/// Fields by which charts are split, the first that varies, until at most [`LINES`] lines share a
-/// chart. The operation is not in the list and store kinds come last, because they are compared
-/// most often.
+/// Fields by which charts are split until at most [`LINES`] lines share a chart; the first field
+/// that varies is used. The operation is missing and store kinds come last, because readers usually
+/// compare these within one chart.
 const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
@@ -157,7 +157,7 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
     }
     let mut keys = BTreeMap::new();
     for &key in KEYS {
-        // A parameter that grows with the axis does not distinguish lines.
+        // A parameter that grows with the axis does not distinguish lines from each other.
         if follows(key, plot.x) {
             continue;
         }
@@ -234,12 +234,14 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
 fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     let mut varying: Vec<&str> =
         KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
-    // The provider determines whether graphs are compiled if each provider has only one mode.
+    // If each provider uses only one execution mode, the provider's name is enough to identify a
+    // line.
     if varying.contains(&EXECUTION) && follows_from(samples, "provider", EXECUTION) {
         varying.retain(|key| *key != EXECUTION);
     }
     let tiers = values(samples, TIER);
-    // Tiers are measured in different ways. If each tier has only one, the tier names the line.
+    // Tiers are measured with different parameters. If each tier has only one set of parameters,
+    // the tier alone names the line.
     if tiers.len() > 1 && tiers.iter().all(|tier| is_uniform_tier(samples, tier)) {
         varying = vec![TIER];
     }
@@ -268,7 +270,7 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     lines
 }
 
-/// Returns whether there are `samples` of `tier`, all with equal keys.
+/// Returns whether `samples` contains samples of `tier`, and all of them have equal keys.
 fn is_uniform_tier(samples: &[&Sample<'_>], tier: &str) -> bool {
     let mut own =
         samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(tier));
@@ -429,8 +431,7 @@ fn plot_point(size: f64, rate: f64, result: &BenchmarkResult, plot: Plot<'_>) ->
     }
 }
 
-/// Returns all samples of a line's cases, each converted to the value that the metric would have at
-/// its time.
+/// Returns all samples of a line's cases, each converted from a time to a value of the metric.
 fn every_sample(line: &Line<'_>, plot: Plot<'_>) -> Vec<Point> {
     let all = line.points.iter().zip(&line.results).flat_map(|((size, rate), result)| {
         let values = spread_of(result, plot.y, *rate).map_or_else(Vec::new, |spread| spread.values);

@@ -38,7 +38,7 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     let fields = result.fields()?;
     match key {
         "size_bytes" => fields.number(key).map(|size| rsb_model::shape::format_bytes(size as u64)),
-        // Only the size of a square product describes its shape.
+        // A single size describes the shape of square products only.
         "m" if ["n", "k"].iter().any(|name| fields.number(name) != fields.number("m")) => None,
         _ => fields
             .get(key)
@@ -178,8 +178,8 @@ fn devices(run: &Run) -> Vec<String> {
     run.benchmarks.iter().map(device_name).unique().collect()
 }
 
-/// Returns the index of the dataset for a cell, and the text. The worst outcome comes first, so
-/// that a value does not hide failures.
+/// Returns the index of the dataset for a cell, and the cell's text. Any failure determines the
+/// dataset, so that a value does not hide it.
 fn field(own: &[&BenchmarkResult]) -> Option<(usize, String)> {
     let failed = count_outcome(own, Outcome::Failed);
     let best = own

@@ -195,7 +195,8 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     Some(Chart {
         name: "memory-heat-map".to_owned(),
         title: "Memory by kind over the run".to_owned(),
-        subtitle: "the most held by a case that ended in that time; empty without data".to_owned(),
+        subtitle: "highest value of the cases that ended in each interval; empty without data"
+            .to_owned(),
         place: ChartPlace::Other,
         x_axis: Axis {
             title: "seconds since the run began".to_owned(),
@@ -215,8 +216,8 @@ pub(super) enum Words {
     Hidden,
 }
 
-/// Returns cells (column, row, value) in the shades of a heat map, one dataset per shade, named by
-/// its range of values.
+/// Returns the cells (column, row, value) of a heat map: one dataset per shade, named by its range
+/// of values.
 pub(super) fn heat_map_datasets(
     cells: &[(usize, usize, f64)],
     unit: &str,
@@ -251,8 +252,8 @@ struct HeatScale {
     /// Lowest and highest value, or their logarithms.
     from: f64,
     to: f64,
-    /// Values that span powers of ten are shaded on a logarithmic scale; otherwise all but the
-    /// highest would look the same.
+    /// Whether the scale is logarithmic. Used if values span powers of ten, because all but the
+    /// highest would otherwise look the same.
     is_log: bool,
 }
 

@@ -9,11 +9,11 @@ use crate::number::format_count;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Advice {
-    /// This place is best for every model of the cell.
+    /// This combination of device, runtime and precision is best for every model in the cell.
     Best(String),
-    /// Several places are equally good, or the best depends on the model.
+    /// Several combinations are equally good, or the best one depends on the model.
     NoClearWinner(usize),
-    /// The only place that was measured.
+    /// The only combination that was measured.
     OnlyOne(String),
 }
 
@@ -67,8 +67,8 @@ fn size_of(advice: &ModelAdvice) -> &str {
     advice.size.as_deref().unwrap_or("unknown size")
 }
 
-/// Returns the advice that all models of a family and size have in common; no clear winner if they
-/// differ.
+/// Returns the advice for a family and size: that of its models if they all agree, otherwise no
+/// clear winner.
 fn field<'a, 'm: 'a>(
     models: impl Iterator<Item = &'a &'m ModelAdvice>,
     words: &PlaceWords,
@@ -89,9 +89,10 @@ fn field<'a, 'm: 'a>(
     common
 }
 
-/// Words that distinguish places. Those that all places share are in the subtitle instead.
+/// Labels of measured combinations (machine, device, runtime, precision). Parts that all
+/// combinations share are in the subtitle instead.
 struct PlaceWords {
-    /// Whether places differ in machine, device, runtime and precision.
+    /// Whether combinations differ in machine, device, runtime and precision, in this order.
     differs: [bool; 4],
     machines: usize,
     shared: String,
@@ -104,7 +105,7 @@ impl PlaceWords {
         let first = all.first().copied().unwrap_or_default();
         let differs =
             std::array::from_fn(|part| all.iter().any(|other| other[part] != first[part]));
-        // The machine is counted, not named: its slug is long.
+        // The subtitle shows the number of machines instead of a machine's name, which is long.
         let same = first.iter().zip(differs).skip(1).filter(|(_, differs)| !differs);
         let shared = same.map(|(part, _)| format!(", {part}")).collect();
         let machines = all.iter().map(|[machine, ..]| *machine).unique().count();

@@ -25,7 +25,8 @@ struct MemoryRoof {
 }
 
 impl MemoryRoof {
-    /// Returns the intensity, within `bounds`, from which `peak` is the limit.
+    /// Returns the arithmetic intensity from which `peak` is the limit instead of the memory
+    /// bandwidth, clamped to `bounds`.
     fn ridge(&self, peak: f64, bounds: [f64; 2]) -> f64 {
         (peak / self.gb_s).clamp(bounds[0], bounds[1])
     }

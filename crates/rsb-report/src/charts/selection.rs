@@ -10,13 +10,13 @@ use crate::chart::{Chart, ChartPlace};
 use crate::label::{benchmarks, measured_results};
 use crate::report::Report;
 
-/// Maximum number of charts to show of a benchmark, or of a kind that covers the whole run.
+/// Maximum number of charts to show per benchmark, and per kind that covers the whole run.
 const SHOWN: usize = 2;
 
 /// Charts of a report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChartSelection {
-    /// Charts to show, the comparison first: at most two of each benchmark, and of each kind that
+    /// Charts to show, the comparison first: at most two per benchmark, and two per kind that
     /// covers the whole run.
     pub shown: Vec<Chart>,
     /// All other charts.
@@ -44,7 +44,7 @@ impl ChartSelection {
         Self { shown: all, more }
     }
 
-    /// Returns all charts, those to show first.
+    /// Returns all charts. The charts that a report shows come first.
     pub fn into_all(self) -> Vec<Chart> {
         let mut all = self.shown;
         all.extend(self.more);
@@ -68,11 +68,11 @@ impl ChartSelection {
         self.more.extend(other_charts(run));
     }
 
-    /// Adds the charts of one benchmark, each list with the most telling chart first.
+    /// Adds the charts of one benchmark. Each list starts with the most informative chart.
     fn add_benchmark(&mut self, values: Vec<Chart>, meanings: Vec<Chart>) {
         let (mut values, mut meanings) = (values.into_iter(), meanings.into_iter().peekable());
         let mut shown: Vec<Chart> = values.next().into_iter().collect();
-        // Percentages of one benchmark mostly repeat each other.
+        // Two charts of percentages mostly show the same, so do not show the second one first.
         let in_percent = |chart: &Chart| chart.x_axis.title == "%";
         if shown.iter().any(in_percent) && meanings.peek().is_some_and(in_percent) {
             self.more.extend(meanings.next());
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Returns a result of `benchmark` with the samples of another.
+    /// Returns a result of `benchmark` with the samples of an arbitrary other result.
     fn case(benchmark: &str, number: u32, fields: Fields) -> BenchmarkResult {
         let mut result = sample::run().benchmarks.remove(0);
         let id = format!("component_specific/{benchmark}/cpu:0/{number}");

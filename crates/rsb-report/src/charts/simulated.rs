@@ -1,11 +1,12 @@
-//! Charts of simulated results, which are drawn on request only and say so.
+//! Charts of simulated results, which are drawn on request only and labeled as simulated.
 
 use rsb_model::{BenchmarkResult, Outcome, Run};
 
 use crate::chart::{Chart, ChartPlace};
 use crate::label::benchmark_of;
 
-/// Returns `run` with its simulated results as measured ones, to be drawn; `None` if it has none.
+/// Returns `run` with its simulated results marked as measured, so that they are drawn; `None` if
+/// it has none.
 pub(super) fn as_measured(run: &Run) -> Option<Run> {
     if run.benchmarks.iter().all(|result| result.outcome != Outcome::Simulated) {
         return None;

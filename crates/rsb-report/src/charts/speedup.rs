@@ -159,8 +159,8 @@ fn short(resource: &str) -> &str {
     }
 }
 
-/// Returns the speed of a case, of which only ratios are used: a recorded rate, which accounts for
-/// work that grows with the resource, or iterations per nanosecond.
+/// Returns the speed of a case, to be compared with other cases only. Prefers a recorded rate,
+/// which accounts for work that grows with the resource, over iterations per nanosecond.
 fn speed(result: &BenchmarkResult) -> Option<f64> {
     let fields = result.fields()?;
     let rate = [

@@ -11,7 +11,7 @@ use crate::number::format_quantity;
 
 const MAX_STACKS: usize = 30;
 
-/// A part of a whole: its name, its paint, and its size in a case.
+/// A part of a stacked bar: its name, its paint, and a function that returns its size in a case.
 type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
 
 struct StackSpec {
@@ -78,7 +78,7 @@ const ZERO: StackSpec = StackSpec {
         ("held", Paint::Series(0), |result| {
             finite_number(result, "memory_saved_gb").and(number(result, "memory_used_mb"))
         }),
-        // Without sharding this is zero, except for padding of the optimizer state.
+        // Without sharding, the saving is zero except for padding of the optimizer state.
         ("saved", Paint::Faded, |result| {
             Some(finite_number(result, "memory_saved_gb")?.max(0.0) * 1e3)
         }),
@@ -98,7 +98,7 @@ const MODEL: StackSpec = StackSpec {
     ],
 };
 
-/// Memory of a process that runs a model, of which only the size of the weights is known.
+/// Memory of a process that runs a model, if only the size of the weights is known.
 const PROCESS: StackSpec = StackSpec {
     name: "process-memory",
     title: "memory of the process",
@@ -120,8 +120,8 @@ fn beyond_model(result: &BenchmarkResult) -> Option<f64> {
     Some(rest).filter(|rest| *rest >= 0.0)
 }
 
-/// Returns whether `memory_used_mb` is the growth of the process that ran a framework, rather than
-/// what an allocator handed out for the work.
+/// Returns whether `memory_used_mb` is the memory growth of the framework's process, rather than
+/// the memory that its allocator handed out.
 fn is_of_process(result: &BenchmarkResult) -> bool {
     result.benchmark_type == BenchmarkType::ComponentSpecific
         && result.device_type == Some(DeviceType::Cpu)
@@ -148,7 +148,7 @@ pub fn stacked_charts(run: &Run) -> Vec<Chart> {
     [ZERO, STEP, COMMUNICATION].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
-/// Returns charts of the parts of each case's memory, as far as they are known.
+/// Returns charts of the known parts of each case's memory.
 pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
     [MODEL, PROCESS, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }

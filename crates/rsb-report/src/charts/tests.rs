@@ -299,7 +299,8 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     check_inside(&super::backends(&run)[0]);
     let svg = &drawn(&super::backends(&run)[0]);
     assert!(svg.contains("as fast as the reference"), "the legend must explain the dashed line");
-    // The sheet, and a background behind the text of each bar that interrupts the dashed line.
+    // White rectangles: the sheet, and one behind the text of each bar, which interrupts the dashed
+    // line.
     let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
     assert!(bars > 3 && white == 1 + bars, "{white} white rectangles, {bars} bars");
     assert_eq!(super::backends(&run)[0].name, "backends-amd-radeon-rx-7900-xtx-at-0000-03-00.0");

@@ -54,7 +54,7 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     })
 }
 
-/// Maximum number of points that have a mark each.
+/// Maximum number of points up to which each point has a mark.
 const MARKED: usize = 2_000;
 
 /// Returns an axis that counts runs, with a small margin at its ends and labels only at integers.
@@ -159,8 +159,8 @@ fn noise(
     })
 }
 
-/// Returns marks at the newest runs that do not fit the level before them but are too few to form a
-/// new level.
+/// Returns marks at the newest runs that deviate from the level before them, but are too few to
+/// form a new level.
 fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
     let from = series.suspected.first()?.index.max(window.start);
     let values = series.values.iter().enumerate().take(window.end).skip(from);

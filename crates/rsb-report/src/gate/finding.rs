@@ -1,6 +1,6 @@
-//! The findings of a comparison: its rows, cases that are missing without a row, and the verdict
-//! itself if none of these explains it. All machine-readable formats are built from these, so they
-//! report the same result.
+//! The findings of a comparison: its rows, missing cases that have no row, and the verdict itself
+//! if no row or case explains it. All machine-readable formats are built from these, so they report
+//! the same result.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +29,7 @@ pub(super) struct GateFinding<'a> {
     pub(super) verdict: Verdict,
     pub(super) code: ReasonCode,
     pub(super) reason: Cow<'a, str>,
-    /// The case; `None` if the finding is about all of them.
+    /// The case; `None` if the finding concerns all cases.
     pub(super) id: Option<&'a CaseId>,
     /// The row; `None` for a missing case and for the verdict itself.
     pub(super) row: Option<&'a Comparison>,

@@ -17,7 +17,7 @@ const SHOWN: usize = 10;
 pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let names = names(&all);
-    // One less for notices, because the last line is one too.
+    // Notices get one fewer, because the verdict in the last line is a notice, too.
     let levels = [
         (FindingKind::Regressed, "error", SHOWN),
         (FindingKind::NoVerdict, "warning", SHOWN),

@@ -86,7 +86,7 @@ fn case(finding: &GateFinding<'_>) -> String {
     format!("    <testcase{open}>\n      <{element}{why}>{body}</{element}>\n    </testcase>\n")
 }
 
-/// Returns the benchmark and the rest of the id. Ids of other projects are split at the last slash.
+/// Returns the benchmark and the rest of the id. Ids in another format are split at the last slash.
 fn place<'a>(finding: &GateFinding<'a>) -> (&'a str, &'a str) {
     let Some(id) = finding.id else { return (SUITE, "verdict") };
     match split_id(id) {

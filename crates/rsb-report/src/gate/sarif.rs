@@ -72,7 +72,7 @@ const RULES: [Rule; 6] = [
         name: "Missing",
         level: "warning",
         short: "A case is missing.",
-        full: "The baseline has a case, or the policy a target, for which the run has no value.",
+        full: "The run has no value for a case of the baseline or for a target of the policy.",
         help: "Run the case, or save a new baseline if it is gone for good.",
     },
     Rule {
@@ -82,7 +82,7 @@ const RULES: [Rule; 6] = [
         short: "A benchmark got better.",
         full: "The metric is better than the baseline by the threshold or more, and its interval \
                agrees.",
-        help: "No action is needed. A new baseline makes a later loss of the gain a regression.",
+        help: "No action is needed. Save a new baseline so that losing this gain later counts as a regression.",
     },
 ];
 
@@ -162,8 +162,8 @@ fn results(result: &ComparisonResult) -> Vec<Value> {
             "level": rule.level,
             "message": { "text": message(finding) },
             "locations": [location(finding)],
-            // Code scanning identifies results by the first. Without it, all results at one line of
-            // a file would be treated as one.
+            // Code scanning identifies results by `primaryLocationLineHash`. Without it, all
+            // results at one line of a file would be treated as one.
             "partialFingerprints": { "primaryLocationLineHash": format!("{print}:{nth}"), "caseAndMetric/v1": print },
             "properties": figures(finding),
         }))

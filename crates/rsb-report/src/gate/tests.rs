@@ -1,4 +1,4 @@
-//! Properties of each format for any comparison: required parts, counts, and no escape from
+//! Properties of each format for any comparison: required parts, counts, and no injection through
 //! strings.
 
 use std::collections::HashSet;
@@ -349,7 +349,8 @@ fn annotations_are_commands_and_few() {
             .last()
             .is_some_and(|line| line.starts_with("::notice title=rusty-stack-bench::REGRESSED"))
     );
-    // 20 of 30 regressed, 21 of 30 improved, and 141 of 150 + 1 without a verdict are left out.
+    // Findings that are not annotated: 20 of 30 regressed, 21 of 30 improved, and 141 of 150 + 1
+    // without a verdict.
     assert!(last.contains("182 more are not annotated"), "{last}");
 }
 

@@ -111,7 +111,7 @@ mod tests {
             );
             assert_eq!((part.matches("<title").count(), part.matches("xmlns").count()), (1, 0));
             assert!(part.len() < whole.len() * 8 / 10, "{} of {}", part.len(), whole.len());
-            // The drawing is unchanged: the same number of shapes, and all texts of the chart.
+            // The drawing must be unchanged: the same number of shapes, and all texts of the chart.
             for shape in ["<rect", "<line", "<circle", "<polyline", "<polygon", "<text", "</text>"]
             {
                 assert_eq!(part.matches(shape).count(), whole.matches(shape).count(), "{shape}");

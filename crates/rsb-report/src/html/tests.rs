@@ -1,4 +1,4 @@
-//! Tests of the page for readers, screen readers and attackers.
+//! Tests of the page: content, accessibility, and resistance to injected markup.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -334,7 +334,7 @@ fn a_page_is_small_and_hides_nothing_that_is_bad() {
         html.contains("3500 more that changed less are left out"),
         "the page must count the changes left out"
     );
-    // Without the section that has a row for each, the first section names all of them.
+    // Without the section that has a row for each case, the first section must list all of them.
     let alone = page(&report.with_parts(&[ReportPart::Environment]), &PageLook::default());
     assert!(!alone.contains("id=\"changes\"") && !alone.contains("#changes"));
     assert_eq!(alone.matches("<li><strong>").count(), 500 + 501 + 12 + 1 + 1);

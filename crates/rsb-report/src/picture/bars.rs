@@ -20,8 +20,8 @@ const FILLS: [(char, char); 8] = [
 /// Shades of a heat map, from low to high.
 const SHADES: [(char, char); 5] = [('·', '.'), ('░', ':'), ('▒', '+'), ('▓', '*'), ('█', '#')];
 
-/// Returns the fill of each dataset of `chart`. Bars for better or worse are solid, because an
-/// arrow next to each bar distinguishes them.
+/// Returns the fill of each dataset of `chart`. Bars for better or worse are solid, because the
+/// arrow next to each bar already distinguishes them.
 pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
     let mut seen = 0;
     let mut fills = Vec::new();
@@ -45,8 +45,8 @@ const fn is_filled(dataset: &Dataset) -> bool {
     matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells)
 }
 
-/// Draws a bar in line `y` of `grid` between two shares of `wide` columns from `left`, and returns
-/// its end column.
+/// Draws a bar in line `y` of `grid` and returns its end column. The ends are given as shares of
+/// the `wide` columns that start at `left`.
 pub(super) fn across(
     grid: &mut CharGrid,
     left: usize,

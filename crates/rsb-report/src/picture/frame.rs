@@ -16,7 +16,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut legend = head::legend(chart, place);
     let mut words = head::rule_words(chart, left, wide, place);
     let mut name = y_title(chart, place);
-    // If space is short, drop the parts that a reader can best do without.
+    // If there is not enough space, drop the least important parts.
     let mut taken = lines.len() + foot.len() + LOWEST;
     for part in [&mut legend, &mut name, &mut words] {
         if taken + part.len() > place.height {
@@ -113,7 +113,7 @@ impl Field<'_> {
         let mut free = usize::MAX;
         for (at, text) in labels {
             let (_, y) = self.spot(0.0, *at);
-            // From the bottom up, at most one label per line.
+            // Draw the labels from the bottom up, at most one per line.
             if y < free {
                 free = y;
                 let start = edge.saturating_sub(columns(text));
@@ -184,8 +184,8 @@ impl Field<'_> {
         }
     }
 
-    /// Returns the x coordinate and the upper and lower edge of a band there, as shares of the
-    /// frame from the left and from the top.
+    /// Returns the x coordinate of a point of a band, and the band's upper and lower edge, as
+    /// shares of the frame from the left and from the top.
     fn band_edges(&self, point: &Point) -> [f64; 3] {
         let [low, high] = point.error.unwrap_or([point.y; 2]);
         let y_axis = &self.chart.y_axis;

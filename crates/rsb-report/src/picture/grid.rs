@@ -70,7 +70,7 @@ impl CharGrid {
         let (mut x, paint) = (x, paint.into());
         for c in clean(text).chars() {
             let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
-            // Zero-width characters would shift everything after them.
+            // Skip zero-width characters, which would shift everything after them.
             if width == 0 || x + width > self.width {
                 continue;
             }
@@ -95,7 +95,7 @@ fn line(spots: &[Spot]) -> Line {
     let mut line: Line = Vec::new();
     for spot in spots.iter().take(end) {
         let Some(glyph) = spot.glyph else { continue };
-        // Spaces have no color.
+        // Spaces get no color.
         let paint = if glyph == ' ' { None } else { spot.paint };
         match line.last_mut() {
             Some(ink) if ink.paint == paint => ink.text.push(glyph),
@@ -187,7 +187,8 @@ impl Dots {
     }
 }
 
-/// Returns the index of `count` places that is nearest to `share` of the way from first to last.
+/// Returns the index, from 0 to `count` - 1, of the evenly spaced position nearest to `share` (0 is
+/// the first, 1 the last).
 fn nearest_index(share: f64, count: usize) -> usize {
     let last = count.saturating_sub(1) as f64;
     (share * last).round().clamp(0.0, last) as usize

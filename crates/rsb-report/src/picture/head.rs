@@ -96,7 +96,7 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
         DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => {
             glyphs.marker(dataset.paint.marker())
         }
-        // Each such bar has this arrow next to it.
+        // Each bar of a change has this arrow next to it, so use it in the legend, too.
         DatasetKind::Bars { .. } if dataset.paint.is_change() => {
             glyphs.marker(dataset.paint.marker())
         }
@@ -122,7 +122,8 @@ pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) 
     for label in &axis.labels {
         let x = left + across(axis.share(label.at), wide);
         grid.put(x, 0, glyphs.pick('┬', '+'), Paint::Faded);
-        // Up to six columns all keep their names, truncated if necessary; of more, some are named.
+        // Up to six columns are all named, with truncated names if necessary; if there are more,
+        // only some are named.
         let is_named = axis.scale == AxisScale::Rows && axis.labels.len() <= 6;
         let room = if is_named { field.saturating_sub(1) } else { place.width };
         let text = glyphs.cut(&clean(&label.text), room);

@@ -11,7 +11,7 @@ use crate::style::{clean, columns};
 /// Points of each dataset by the row that they belong to.
 type ByRow<'a> = Vec<BTreeMap<i64, Vec<&'a Point>>>;
 
-/// A line of the drawing: its row, and the y coordinate of its bars.
+/// A line of the drawing: its row in the chart, and the y coordinate of the bars in it.
 #[derive(Debug, Clone, Copy)]
 struct RowLine {
     row: i64,
@@ -77,7 +77,8 @@ fn columns_of(chart: &Chart, place: PictureArea) -> Share {
     Share { left, wide: place.width.saturating_sub(left + beside), beside }
 }
 
-/// Returns the label `text` in `room` columns, different from all other `labels`.
+/// Returns the label `text` shortened to `room` columns, but still different from all other
+/// `labels`.
 fn fit_label(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> String {
     let short = shorten_names(labels.iter().map(|label| label.text.as_str()), room);
     let text = short.get(text).cloned().unwrap_or_else(|| clean(text));
@@ -204,7 +205,7 @@ fn drawing(
         }
         field.texts(on_lane.into_iter(), index);
     }
-    // Last, so that rules do not overwrite texts.
+    // Draw texts last, so that rules do not overwrite them.
     field.rules(lanes.len());
     field.grid.lines()
 }
@@ -337,7 +338,7 @@ impl Field<'_> {
                 } else {
                     (x as f64 - from as f64) / (to as f64 - from as f64)
                 };
-                // Rows leave a tenth free above and below.
+                // Rows leave a tenth of their height free above and below.
                 let share = (start + (end - start) * part - 0.1) / 0.8;
                 let level = (share * (levels.len() - 1) as f64)
                     .round()

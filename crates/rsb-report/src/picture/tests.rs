@@ -1,4 +1,5 @@
-//! Pictures stay within their area, express everything without color, and draw every shape.
+//! Tests that pictures stay within their area, express everything without color, and draw every
+//! shape.
 
 use insta::assert_snapshot;
 
@@ -110,7 +111,7 @@ fn every_shape_is_drawn_on_scales_and_in_rows() {
             for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
                 let drawing = |chart: &Chart| {
                     let text = plain(chart, (60, 20), glyphs);
-                    // The name in the legend does not count as drawing.
+                    // Ignore the name in the legend, which is not part of the drawing.
                     text.lines()
                         .filter(|line| !line.contains("one"))
                         .map(|line| format!("{line}\n"))

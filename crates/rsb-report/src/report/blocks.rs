@@ -23,7 +23,7 @@ pub(crate) enum Block {
     Say { tone: Tone, text: Prose },
     /// A short paragraph.
     Paragraph { text: Prose },
-    /// A note on the circumstances.
+    /// A note on how the results were measured or what was left out.
     Note { text: Prose },
     /// Heading of the blocks that follow.
     Heading { text: String },
@@ -114,7 +114,7 @@ impl Prose {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ListItem {
-    /// Subject of the item; empty if obvious.
+    /// Subject of the item; empty if the text makes it clear.
     pub(crate) lead: Prose,
     /// Text on the same line.
     pub(crate) said: Prose,
@@ -172,7 +172,7 @@ pub(crate) struct ShownRow {
 pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
 
 impl ShownTable {
-    /// Returns `table` with the targets of `link`.
+    /// Returns `table` without its empty columns, with the links that `link` returns.
     pub(crate) fn of(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
         let used = table.used_columns();
         let columns: Vec<(usize, &Column)> =

@@ -95,8 +95,8 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
 /// An important item, and the number of cases that it covers.
 type Item = (usize, ListItem);
 
-/// Returns a tile with the number of cases in its title. If `further` lists all of them, the tile
-/// shows only the first items.
+/// Returns a tile with the number of cases in its title. If the section `further` lists all cases,
+/// the tile shows only the first items.
 fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>) -> Option<Tile> {
     if items.is_empty() {
         return None;
@@ -252,7 +252,8 @@ fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<B
     Some(Block::Folded { summary: format!("Unchanged: {count}"), blocks })
 }
 
-/// Returns the selected charts within the size limit, and the others folded if `has_more`.
+/// Returns the selected charts within the size limit. If `has_more`, adds the remaining charts,
+/// collapsed.
 pub(crate) fn charts(report: &Report<'_>, has_more: bool) -> Vec<Block> {
     if !report.has(ReportPart::Charts) {
         return Vec::new();
@@ -287,7 +288,7 @@ struct ChartBudget {
 }
 
 impl ChartBudget {
-    /// Draws those of `charts` that fit.
+    /// Draws the charts of `charts` that fit within the size limit.
     fn draw(&mut self, charts: &[Chart]) -> Vec<Block> {
         let mut out = Vec::new();
         for chart in charts {
@@ -308,7 +309,7 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let run = report.run();
     let mut out = with_heading(
         "Key results",
-        Block::table(&content::key_figures(run), "The best of each benchmark"),
+        Block::table(&content::key_figures(run), "Best result of each benchmark"),
     );
     out.extend(with_heading("Targets", target_blocks(report)));
     for block in backends::blocks(run) {

@@ -74,8 +74,8 @@ pub(super) const MARGIN: f64 = 20.0;
 /// Top of the drawing area, below title and subtitle.
 pub(super) const HEAD: f64 = 68.0;
 
-/// A canvas. Drawing to a string cannot fail; if it ever does, there is no picture instead of an
-/// incomplete one.
+/// A canvas. Drawing to a string cannot fail; if it ever does, no picture is returned rather than
+/// an incomplete one.
 pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     theme: &'a Theme,

@@ -6,7 +6,7 @@ use super::{Align, Cell, Fit, Table};
 use crate::names::shorten_names;
 use crate::style::{Style, Tone, columns, wrap_words};
 
-/// Columns that are shown side by side.
+/// Columns that are shown side by side. A table that is too wide is split into several bands.
 #[derive(Debug, Default)]
 struct Band {
     used: Vec<usize>,
@@ -23,7 +23,7 @@ impl Band {
     }
 }
 
-/// Indentation of all bands of a row after the first.
+/// Indentation of the second and later bands of a row.
 const INDENT: usize = 2;
 const GAP: usize = 2;
 /// Optional columns are dropped before any column is shortened below this width.
@@ -147,7 +147,7 @@ impl Table {
             }
         }
         if bands.len() > 1 {
-            // With fewer neighbors, shortened columns may get their space back.
+            // Columns in a band have fewer neighbors, so shortened ones may get their space back.
             for band in &mut bands {
                 band.widths = self.widths(&band.used, band.room(limit), NARROWEST);
                 let room = band.room(limit);

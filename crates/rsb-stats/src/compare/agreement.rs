@@ -5,8 +5,8 @@ use super::Shift;
 use super::estimate::Estimate;
 use crate::noise_model::{ChangeCluster, NoiseModel};
 
-/// Distance within which two undisturbed sides agree. It only narrows intervals of changes within
-/// the threshold, so it never makes a case Regressed or Improved.
+/// Largest difference between two undisturbed sides, estimated from all cases. It only narrows the
+/// intervals of changes within the threshold, so it never makes a case Regressed or Improved.
 pub(super) struct Agreement {
     common: ChangeCluster,
     reach: f64,
@@ -24,8 +24,8 @@ impl Agreement {
         })
     }
 
-    /// Returns the interval of `estimate`, narrowed from `own` if its change is within `limits` and
-    /// in the cluster of the other cases' changes.
+    /// Returns the interval `own` of `estimate`, narrowed if the change is within `limits` and in
+    /// the cluster of the other cases' changes.
     pub(super) fn narrow(
         &self,
         estimate: &Estimate,

@@ -1,4 +1,4 @@
-//! Levels of the low ends of intervals, corrected for the number of cases.
+//! Error levels for the low ends of intervals, corrected for the number of cases.
 
 use super::estimate::Estimate;
 use super::{Pair, log_of_change};
@@ -7,24 +7,24 @@ use crate::multiple_testing::ascending;
 /// Result of Holm's correction for one pair.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CorrectedLevel {
-    /// One-sided level of its low end.
+    /// One-sided error level of the low end of this pair's interval.
     pub(super) level: f64,
-    /// Whether that low end is above T/2.
+    /// Whether the low end at this level is above T/2.
     pub(super) clear: Clear,
 }
 
 /// Whether the low end of a change, corrected over all cases, is above T/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clear {
-    /// It is above T/2.
+    /// The low end is above T/2.
     AboveHalf,
-    /// It is not above T/2.
+    /// The low end is not above T/2.
     Not,
 }
 
 /// Computes Holm's step-down levels: the most significant pair is tested at alpha / 2 divided by
 /// the number of pairs, the next one at alpha / 2 divided by the number of remaining pairs, and so
-/// on until one fails; the others get the level of the failed one.
+/// on until one fails; the remaining pairs get the level of the failed one.
 pub(super) fn corrected_levels(
     pairs: &[Pair],
     estimates: &[Option<Estimate>],

@@ -9,7 +9,7 @@ use crate::minimum::{expected_least, mean_excess};
 use crate::noise_model::{NoiseModel, ProcessSpread, Residual};
 use crate::trimmed::{Cut, Trimmed, trimmed_mean};
 
-/// Location of a pair's baseline and difference of its sides.
+/// Location of a pair's baseline, and the difference between its sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Center {
     pub(super) baseline: f64,
@@ -19,8 +19,8 @@ pub(super) struct Center {
 }
 
 impl Center {
-    /// Estimates the center from the ratios of neighbors if the pair has any, otherwise from the
-    /// processes of each side under `law`.
+    /// Estimates the center from the ratios of the pair if it was measured interleaved, otherwise
+    /// from the processes of each side under `law`.
     pub(super) fn of(pair: &Pair, law: NoiseModel) -> Self {
         let ratios = pair.ratios.as_ref().map(|ratios| {
             ratios.iter().map(|ratio| orient(*ratio, pair.better)).collect::<Vec<_>>()
@@ -33,15 +33,15 @@ impl Center {
         })
     }
 
-    /// Estimates the change from ratios. A disturbance of both processes of a pair cancels in its
-    /// ratio; one of a single process makes the ratio too low as often as too high, so both ends
-    /// are trimmed.
+    /// Estimates the change from ratios. A disturbance that affects both processes of a pair
+    /// cancels in their ratio. A disturbance of one process makes the ratio too low as often as too
+    /// high, so both ends are trimmed.
     fn of_neighbors([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
         let cut = Cut::both_ends(ratios.len());
         let ratio = trimmed_mean(ratios, cut)?;
         let residual = Residual {
             law: NoiseModel::Normal,
-            // A ratio varies with both of its values: half of its variance is the variance of one
+            // Both values contribute to the variance of a ratio: half of it is the variance of one
             // value.
             sum: ratio.sum_of_squares / cut.kept_share() / 2.0,
             degrees_of_freedom: ratio.kept - 1.0,
@@ -126,8 +126,8 @@ pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
     (found.degrees_of_freedom > 0.0).then_some(found)
 }
 
-/// Returns the number of processes of the smaller side. Both sides are reduced to it: the minimum
-/// of more values, and the mean over a smaller slow part, would be lower.
+/// Returns the number of processes of the smaller side. Both sides are reduced to this number,
+/// because more values have a lower minimum and a lower mean of the faster half.
 fn fewest(sides: &[Vec<f64>; 2]) -> usize {
     sides.iter().map(Vec::len).min().unwrap_or_default()
 }
@@ -149,7 +149,7 @@ pub(super) struct Estimate {
     pub(super) error: f64,
     pub(super) degrees_of_freedom: f64,
     pub(super) law: NoiseModel,
-    /// Part of the change that a single process accounts for.
+    /// Part of the change that rests on a single process: the gap to the second smallest value.
     alone: f64,
 }
 
@@ -171,15 +171,15 @@ impl Estimate {
     }
 
     /// Returns the probability of a change at least this large if the true change is `limit`. One
-    /// process that was fast by chance is no evidence: the second smallest value of the faster side
-    /// must show the change as well.
+    /// process that was fast by chance must not be enough, so the second smallest value of the
+    /// faster side is used: it must show the change as well.
     pub(super) fn chance_above(&self, limit: f64) -> f64 {
         self.law.above((self.worse - self.alone - limit) / self.error, self.degrees_of_freedom)
     }
 
-    /// Returns the interval that extends `reach` errors to each side, the quantile of a one-sided
-    /// error rate. For a change of at least a threshold, the end nearer to zero is that of the
-    /// second smallest value.
+    /// Returns the interval that extends `reach` standard errors to each side. If the change
+    /// reaches the threshold, the end nearer to zero is computed from the second smallest value of
+    /// the faster side.
     pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
         let reach = reach * self.error;
         let below = if self.worse >= worse { self.alone } else { 0.0 };

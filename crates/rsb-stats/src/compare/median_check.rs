@@ -1,7 +1,7 @@
-//! Check of the median. Low quantiles and minima show the cost of undisturbed code, so code that
-//! became slow most of the time, but not always, looks unchanged by them. If the median is worse,
-//! and by more than the variation of the baseline explains, a case is not called Unchanged or
-//! Improved by its fastest samples.
+//! Check of the median. Low quantiles and minima show the cost of undisturbed code, so they miss
+//! code that became slow most of the time, but not always. A case therefore has no verdict of
+//! Unchanged or Improved if its median is worse by more than the variation of the baseline
+//! explains.
 
 use rsb_model::{ReasonCode, Verdict};
 
@@ -18,13 +18,14 @@ pub(super) fn scatter(pairs: &[Pair]) -> Option<f64> {
     ChangeCluster::of(&moves).map(|common| common.reach())
 }
 
-/// Withdraws a pass if the median is worse.
+/// Withdraws Unchanged or Improved if the median is worse.
 pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     let &Candidate { pair, found, shift, median_scatter } = candidate;
     let worse = worsening(pair) - shift.log;
     let change = change_of_log(worse, pair.better);
     let passes = matches!(found.verdict, Verdict::Unchanged | Verdict::Improved);
-    // Paired sides are judged by a trimmed mean of their ratios, to which most pairs contribute.
+    // Pairs measured interleaved do not need this check: they are judged by a trimmed mean of their
+    // ratios, to which most pairs contribute.
     if pair.ratios.is_some()
         || !passes
         || change < pair.threshold
@@ -41,9 +42,9 @@ pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     })
 }
 
-/// Returns the distance that a median may move without a change of the code: the spread of the
-/// medians of the baseline's processes; with one process there, that of the other cases, or else
-/// that of the current side.
+/// Returns the largest change of a median that noise explains: the spread of the medians of the
+/// baseline's processes. If the baseline has one process, the spread of the other cases is used, or
+/// else that of the current side.
 fn median_tolerance(pair: &Pair, scatter: Option<f64>) -> f64 {
     let own = pair.baseline.medians_apart();
     own.or(scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)

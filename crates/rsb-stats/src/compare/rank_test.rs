@@ -1,18 +1,18 @@
-//! Rank test against the baseline's own processes. A noise model describes processes of one kind.
-//! If some are slow for all of their life, because of their memory layout or a neighbor, three slow
-//! ones in a row can occur by chance; ranks among the processes of the baseline give the
-//! probability of that without a model.
+//! Rank test against the baseline's own processes. A noise model assumes that all processes have
+//! the same distribution. If some are slow for their whole life, because of their memory layout or
+//! a neighbor, three slow ones in a row can occur by chance. Ranks among the processes of the
+//! baseline give the probability of this without a model.
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use super::{Candidate, Pair, Shift, log_of_change, orient};
 use crate::conclusion::Doubt;
 
-/// Probability above which a Regressed that may be chance becomes Inconclusive.
+/// Probability of a chance result above which Regressed becomes Inconclusive.
 const MAX_RANK_CHANCE: f64 = 0.005;
 
-/// Withdraws Regressed if enough processes of the baseline, or of earlier runs, are as slow as the
-/// current side that its slowness is too likely to be chance.
+/// Withdraws Regressed if so many processes of the baseline, or of earlier runs, are as slow as the
+/// current side that its slowness may be chance.
 pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     let &Candidate { pair, found, shift, .. } = candidate;
     if found.verdict != Verdict::Regressed || pair.ratios.is_some() {
@@ -31,11 +31,11 @@ pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
     })
 }
 
-/// Number of processes of the baseline, and of earlier runs, that are as slow as the judged ones,
+/// Counts of processes of the baseline, and of earlier runs, that are as slow as the judged ones,
 /// within half of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BaselineRankTest {
-    /// Number of processes that are as slow.
+    /// Number of earlier processes that are as slow as the judged ones.
     slow: usize,
     /// Number of all processes of the baseline and earlier runs.
     processes: usize,
@@ -44,8 +44,8 @@ struct BaselineRankTest {
 }
 
 impl BaselineRankTest {
-    /// Counts the slow processes. `None` if no process is as slow: ranks of a few processes carry
-    /// no further evidence then.
+    /// Counts the slow processes. Returns `None` if there are none: ranks of a few processes then
+    /// add no evidence.
     fn of(pair: &Pair, shift: Shift) -> Option<Self> {
         let before = oriented_logs(pair.baseline.replicates(), pair.better);
         let after: Vec<f64> = oriented_logs(pair.current.replicates(), pair.better)
@@ -68,8 +68,8 @@ impl BaselineRankTest {
         (slow > 0).then_some(Self { slow, processes: all.len(), judged: after.len() })
     }
 
-    /// Returns the probability that all judged processes fall in the slow range if all processes
-    /// are of one kind.
+    /// Returns the probability that all judged processes are in the slow range if all processes
+    /// have the same distribution.
     fn chance(self) -> f64 {
         (1..=self.judged).map(|at| (self.slow + at) as f64 / (self.processes + at) as f64).product()
     }

@@ -1,5 +1,5 @@
 //! Variance between runs that all cases share, estimated from earlier runs. A disturbance of a
-//! whole run affects all of its processes, so the processes of one run cannot show it.
+//! whole run affects all of its processes, so it cannot be seen within one run.
 
 use super::{Pair, orient};
 use crate::estimate::{median, median_absolute_deviation};
@@ -11,9 +11,9 @@ const FEWEST: usize = 3;
 /// Variance of the median of normal values over that of their mean: π/2.
 const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// Returns the variance that shared movement adds to a change between two runs; 0 if there are
-/// fewer than three usable steps between runs, or fewer than ten cases. Code changes of single
-/// cases do not affect it, because a step is the median over all cases.
+/// Returns the variance that common changes between runs add to a change between two runs; 0 if
+/// there are fewer than three usable steps between runs, or fewer than ten cases. Code changes of
+/// single cases do not affect it, because a step is the median over all cases.
 pub(super) fn run_variance(pairs: &[Pair]) -> f64 {
     let apart: Vec<&Pair> = pairs.iter().filter(|pair| pair.ratios.is_none()).collect();
     let runs = apart.iter().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();

@@ -5,7 +5,7 @@ use rsb_model::samples::share_of_sorted;
 
 use crate::estimate::{median, sorted};
 
-/// Share of the processes at each end that the spread of the medians leaves out.
+/// Share of the processes at each end that is excluded from the spread of the medians.
 const FAR: f64 = 0.1;
 
 /// Values of one side, one per fresh process, in the metric's unit: finite and above zero.
@@ -17,7 +17,7 @@ pub struct Side {
     facts: SideFacts,
 }
 
-/// Additional facts about a side for the checks of a verdict.
+/// Additional data on a side for the checks of a verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SideFacts {
     /// Number of samples of all processes.
@@ -32,8 +32,8 @@ impl SideFacts {
 }
 
 impl Side {
-    /// Creates a side. `None` if there is no value, or if one is not finite or not above zero, as
-    /// its ratios would be meaningless.
+    /// Creates a side. Returns `None` if there is no value, or if a value is not finite or not
+    /// above zero, because its ratios would be meaningless.
     pub fn new(replicates: Vec<f64>) -> Option<Self> {
         let medians = replicates.clone();
         Self::with_medians(replicates, medians)
@@ -62,9 +62,9 @@ impl Side {
         Some(Self { facts: SideFacts::of(results), ..side })
     }
 
-    /// Adds the values of the processes of earlier runs, run by run, oldest first: the same runs
-    /// for every case, with an empty list for a run that did not measure this one. They are used
-    /// for the spread between processes only, not for the location: the code may have changed.
+    /// Adds the values of the processes of earlier runs, run by run, oldest first. Every case has
+    /// the same runs; a run that did not measure the case has an empty list. The values are used
+    /// for the spread between processes, not for the location, because the code may have changed.
     #[must_use]
     pub fn with_past(mut self, runs: Vec<Vec<f64>>) -> Self {
         self.past = runs

@@ -20,7 +20,7 @@ pub(super) struct Cases<'a> {
 #[derive(Default)]
 pub(super) struct Entry<'a> {
     measured: Vec<&'a BenchmarkResult>,
-    /// Positions of the runs that measured it.
+    /// Positions of the runs that measured the case.
     measured_in: Vec<usize>,
     others: Vec<&'a BenchmarkResult>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Entry<'a> {
 pub(super) enum CaseStatus<'a> {
     /// Measured in every run.
     Measured(Vec<&'a BenchmarkResult>),
-    /// Measured in some runs, and missing or skipped in these.
+    /// Measured in some runs; missing or skipped in the listed ones.
     Partial(Vec<&'a RunId>),
     /// Failed in at least one run.
     Failed(Why<'a>),
@@ -68,7 +68,7 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    /// Returns the cases that a run judged against this side must have: those that were measured
+    /// Returns the cases that a run compared with this side must have: those that were measured
     /// here, and those that failed, cannot be read or were only simulated here, which get no
     /// verdict. Skipped cases are not expected.
     pub(super) fn expected_cases(&self) -> impl Iterator<Item = &'a CaseId> {
@@ -84,19 +84,19 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Returns whether `result`, of a baseline, contains samples of one of these runs because a
-    /// person accepted them.
+    /// Returns whether `result`, from a baseline, contains samples that a user accepted from one of
+    /// these runs.
     pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
         let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
         from.is_some_and(|from| self.runs.iter().any(|run| run.run_id.0 == from))
     }
 
-    /// Returns the cases that ran here, whatever their outcome.
+    /// Returns the cases that were not skipped here, whatever their outcome.
     pub(super) fn present(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| !matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
 
-    /// Returns the cases that were planned here and did not run.
+    /// Returns the cases that were planned here and skipped.
     pub(super) fn skipped_cases(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
@@ -118,7 +118,7 @@ impl<'a> Cases<'a> {
         each.map(|(result, &at)| result.factors_in(&self.runs[at].environment)).collect()
     }
 
-    /// Returns the status of `id`; the worst outcome of all runs takes precedence.
+    /// Returns the status of `id`. The worst outcome over all runs decides.
     pub(super) fn standing(&self, id: &CaseId) -> CaseStatus<'a> {
         let Some(entry) = self.find(id) else { return CaseStatus::Missing };
         if let Some(failed) = entry.has(Outcome::Failed) {
@@ -130,8 +130,8 @@ impl<'a> Cases<'a> {
                 entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()),
             )
         } else {
-            // An accepted result is in one run of a baseline only and replaces those of all its
-            // runs.
+            // An accepted result is stored in one run of a baseline only, and replaces the results
+            // of all its runs.
             let is_accepted =
                 entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
             let without = self
@@ -159,8 +159,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Returns the outcome of a result. A result of a fake GPU is simulated, regardless of its recorded
-/// outcome.
+/// Returns the outcome of a result; a result of a fake GPU is always simulated, regardless of its
+/// recorded outcome.
 fn outcome(result: &BenchmarkResult) -> Outcome {
     if result.outcome == Outcome::Measured && result.device_type == Some(DeviceType::Simulated) {
         Outcome::Simulated

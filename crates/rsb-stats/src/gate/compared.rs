@@ -1,5 +1,5 @@
-//! Textbook statistics of each case, for readers who know them. They are added to a comparison that
-//! is already judged: no verdict depends on them.
+//! Textbook statistics of each case, added for readers who know them after all verdicts are
+//! decided: no verdict depends on them.
 //!
 //! Tests and effect sizes use the median of each process, because the samples of one process are
 //! not independent of each other; outliers and percentiles use all samples of a side.
@@ -22,8 +22,8 @@ const ALPHA: f64 = 0.05;
 const IQR: OutlierRule = OutlierRule::Iqr(1.5);
 const MAD: OutlierRule = OutlierRule::Mad(3.5);
 
-/// Returns `result`, a comparison of these runs, with the statistics of every case whose times both
-/// sides measured.
+/// Returns `result`, a comparison of these runs, with statistics added for every case that has
+/// times on both sides.
 pub fn with_statistics(
     result: ComparisonResult,
     baseline: &[Run],
@@ -104,14 +104,14 @@ fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
     })
 }
 
-/// Converts a test to its form in the document; `None` if values overflowed or are not finite.
+/// Converts a test to its form in the document; `None` if a value overflowed or is not finite.
 fn t_test(test: TestResult, Interval { low, high }: Interval) -> Option<TTest> {
     let (t, p, degrees_of_freedom) = (test.statistic, test.p_value, test.degrees_of_freedom?);
     let known = [t, p, degrees_of_freedom, low, high].iter().all(|figure| figure.is_finite());
     known.then_some(TTest { t, degrees_of_freedom, p, confidence_interval: [low, high] })
 }
 
-/// Returns the change of the quantile `share` in percent.
+/// Returns the relative change, in percent, of the quantile `share`.
 fn change(before: &Times, after: &Times, share: f64) -> Option<f64> {
     let percent = 100.0 * (quantile(&after.all, share)? / quantile(&before.all, share)? - 1.0);
     percent.is_finite().then_some(percent)

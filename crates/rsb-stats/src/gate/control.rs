@@ -1,5 +1,5 @@
-//! Detection of a machine that changed between the two sides, by the control set, and its effect on
-//! the verdicts.
+//! Detection of a machine that changed between the two sides, from the control set, and the effect
+//! of such a change on the verdicts.
 
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
@@ -11,15 +11,15 @@ use crate::policy::{Policy, WhenMoved};
 /// A case and the two sides to compare.
 pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 
-/// Verdict of a question after the control set was applied.
+/// Result for a case after the control set was applied.
 pub(crate) struct ControlAnswer {
     /// Conclusion, with its verdict after the control set was applied.
     pub(crate) finding: CaseConclusion,
-    /// Text that the control set adds to the reason, if any.
+    /// Text about the control set to add to the reason, if any.
     pub(crate) remark: Option<String>,
 }
 
-/// Judges every question and applies the control set.
+/// Judges every case and applies the control set.
 pub(super) fn judge(questions: &[ControlQuestion<'_>], policy: &Policy) -> Vec<ControlAnswer> {
     let pairs: Vec<Pair> = questions.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
@@ -44,13 +44,14 @@ pub(super) fn judge(questions: &[ControlQuestion<'_>], policy: &Policy) -> Vec<C
     .collect()
 }
 
-/// Returns whether the case is in the control set. Paired sides were measured on one machine at the
-/// same time, so its changes affect both, and control cases are treated like any other.
+/// Returns whether the case is treated as a control case. Interleaved sides were measured on one
+/// machine at the same time, so a change of the machine affects both, and their control cases are
+/// judged like any other case.
 fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
     pair.ratios.is_none() && policy.is_control(id.as_str())
 }
 
-/// Control cases with a clear change.
+/// Control cases that clearly became slower or faster.
 #[derive(Default)]
 pub(crate) struct ControlDrift {
     slower: Vec<String>,
@@ -96,8 +97,8 @@ impl ControlDrift {
             .collect();
         let count = known.len() as f64;
         let log = known.iter().map(|(log, _)| log).sum::<f64>() / count;
-        // Cases respond differently to the machine, so the spread of the control cases is part of
-        // the uncertainty.
+        // A change of the machine affects each case differently, so the spread of the control cases
+        // is part of the uncertainty.
         let apart = known.iter().map(|(each, _)| (each - log).powi(2)).sum::<f64>()
             / (count - 1.0).max(1.0);
         let own = known.iter().map(|(_, reach)| (reach / 2.0).powi(2)).sum::<f64>() / count;
@@ -117,7 +118,7 @@ impl ControlDrift {
                 remark: Some(format!("{taken} of the control set subtracted")),
             };
         }
-        // A slower machine may explain what looks slower; a faster one may hide a slowdown.
+        // A slower machine may explain a slowdown; a faster machine may hide one.
         let explained = finding.verdict == Verdict::Regressed && !self.slower.is_empty();
         let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved)
             && !self.faster.is_empty();
@@ -139,9 +140,9 @@ impl ControlDrift {
     }
 }
 
-/// Judges a control case. This product's own control cases are not under test: each is steady, or
-/// the machine changed. Any other control case is code under test as well and keeps its own
-/// verdict, which no change of the control set excuses.
+/// Judges a control case. The built-in control cases are not code under test: if one changes, the
+/// machine changed. Any other control case is also code under test and keeps its own verdict, even
+/// if the control set changed.
 pub(crate) fn of_control(id: &CaseId, finding: CaseConclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
         let finding = if policy.is_own_control(id.as_str()) {

@@ -1,13 +1,13 @@
-//! A note on comparisons with weak evidence, for what no single row shows.
+//! A note on comparisons with weak evidence, which no single row can show.
 
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 
 use super::Row;
 use crate::compare::Pair;
 
-/// Returns a note if comparisons rest on one process of a side: one process cannot distinguish the
-/// code from its memory layout, or from a disturbance for all of its life. Pairs that were measured
-/// interleaved have their own minimum number.
+/// Returns a note if comparisons rest on a single process of a side: one process cannot distinguish
+/// a code change from its memory layout, or from a disturbance that lasts for its whole life. Pairs
+/// that were measured interleaved are excluded, because they need a minimum number anyway.
 pub(super) fn note(rows: &[Row]) -> Option<ComparisonNote> {
     let pairs: Vec<&Pair> = rows
         .iter()

@@ -1,5 +1,5 @@
-//! Metrics for which one run is as good as ten: errors, memory, counts. They are compared by value,
-//! with a floor below which a change does not count.
+//! Metrics that one run determines as well as ten: errors, memory, counts. They are compared by
+//! value; changes up to a floor do not count.
 
 use rsb_model::field::FIELDS;
 use rsb_model::record::Comparison;
@@ -37,7 +37,7 @@ const EXACT: [&str; 17] = [
 /// reference.
 const ACCURACY_ERROR: &str = "accuracy_error";
 
-/// Share of failed runs. It is left out if nothing failed on either side.
+/// Share of failed runs. Not compared if nothing failed on either side.
 const FAILED_RUNS: &str = "failed_runs_percent";
 
 /// Returns whether `metric` is compared by value.
@@ -45,7 +45,7 @@ pub(super) fn is_exact(metric: &str) -> bool {
     EXACT.contains(&metric)
 }
 
-/// Returns one comparison for each such metric that the baseline has.
+/// Returns one comparison for each metric compared by value that the baseline has.
 pub(super) fn rows<'a>(
     id: &'a CaseId,
     baseline: &'a [&'a BenchmarkResult],
@@ -114,8 +114,8 @@ fn row(
     })
 }
 
-/// Returns the largest error that rounding of the output can explain: half a step of its data type.
-/// If the error grows by less, it may come from another element. 0 for other metrics.
+/// Returns the largest error that rounding of the output can cause: half a step of its data type.
+/// An error that grows by less may come from another element. 0 for metrics other than the error.
 fn rounding(metric: &str, sides: [&[&BenchmarkResult]; 2]) -> f64 {
     if metric != ACCURACY_ERROR {
         return 0.0;
@@ -132,7 +132,7 @@ fn rounding(metric: &str, sides: [&[&BenchmarkResult]; 2]) -> f64 {
 enum Values {
     /// No result has the metric.
     Absent,
-    /// A result has something other than a number of at least zero.
+    /// A result has a value that is not a number of at least zero.
     Unreadable,
     /// One value for each result that has the metric.
     Known(Vec<f64>),
@@ -166,7 +166,7 @@ impl Values {
 /// Conclusion from two lists of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ValuesConclusion {
-    /// Relative change in the bad direction; `None` against a value of zero.
+    /// Relative change in the bad direction; `None` if the baseline is zero.
     pub(super) change: Option<f64>,
     /// The conclusion.
     pub(super) verdict: Verdict,

@@ -1,12 +1,12 @@
-//! Slowdowns explained by a slower GPU clock: the machine, not the code. The verdict stays; its
-//! reason starts with the explanation.
+//! Slowdowns explained by a slower GPU clock, and therefore by the machine instead of the code. The
+//! verdict stays Regressed; its reason starts with the explanation.
 
 use rsb_model::record::Comparison;
 use rsb_model::telemetry::{self, GpuTelemetry, Spread};
 use rsb_model::{BenchmarkResult, Better};
 
-/// Smallest relative fall of a clock that counts; smaller ones are usual for a GPU that manages its
-/// power.
+/// Smallest relative drop of a clock that counts; smaller drops are usual for a GPU that manages
+/// its power.
 const LEAST_FALL: f64 = 0.1;
 
 /// Sensor readings of one side for one case.
@@ -46,8 +46,8 @@ fn mean_clock(known: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>
     (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 
-/// Returns the state of the GPU that explains the regression `row`, if any: a clock whose fall is
-/// at least half of the slowdown, or throttling on this side only.
+/// Returns the state of the GPU that explains the regression `row`, if any: a clock whose relative
+/// drop is at least half of the slowdown, or throttling on the current side only.
 pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2]) -> Option<String> {
     let [before, after] = [before, after].map(SensorSummary::of);
     let mut causes = Vec::new();

@@ -1,4 +1,5 @@
-//! Counts: when they cannot be compared, and what instructions mean together with the time.
+//! Rules for counted metrics: when they cannot be compared, and how instructions explain a change
+//! of the time.
 
 use itertools::Itertools as _;
 use rsb_model::record::Comparison;
@@ -9,14 +10,14 @@ use super::timed::TIME;
 
 /// Name of the metric.
 pub(super) const INSTRUCTIONS: &str = "instructions";
-/// Field that names the counter.
+/// Name of the field for the counter that was used.
 const SOURCE: &str = "instructions_source";
-/// Metrics for which a result has the reason if they were requested and not counted.
+/// Metrics whose results contain a reason if they were requested but could not be counted.
 const COUNTED: [&str; 4] =
     ["allocations_per_iteration", "estimated_cycles", INSTRUCTIONS, "peak_heap_bytes"];
 
-/// Returns the reason why a counted `metric` of a case is not compared: a side could not count it,
-/// or the sides used different counters.
+/// Returns the reason why the counted `metric` of a case cannot be compared: it was not counted on
+/// one side, or the sides used different counters.
 pub(super) fn refusal(
     metric: &str,
     sides: [&[&BenchmarkResult]; 2],
@@ -54,10 +55,10 @@ pub(super) fn refusal(
     })
 }
 
-/// Adds a remark to the rows of a case whose time and instructions disagree.
+/// Adds a remark to the time and the instructions of a case if they disagree.
 pub(super) fn beside_time(rows: &mut [Comparison]) {
     for at in (0..rows.len()).filter(|&at| rows[at].metric == INSTRUCTIONS).collect::<Vec<_>>() {
-        // The time of a case precedes the metrics that are compared with it.
+        // The row for the time of a case precedes the rows of metrics that are compared by value.
         let time = rows[..at].iter().rposition(|row| row.metric == TIME);
         let Some(time) = time.filter(|&time| rows[time].id == rows[at].id) else { continue };
         for (row, other) in [(time, at), (at, time)] {
@@ -68,7 +69,8 @@ pub(super) fn beside_time(rows: &mut [Comparison]) {
     }
 }
 
-/// Returns the remark that `other`, the other one of the two metrics, adds to `row`.
+/// Returns the remark to add to `row`, the time or the instructions of a case, based on `other`,
+/// the other of the two.
 fn remark(row: &Comparison, other: &Comparison) -> Option<String> {
     use Verdict::{Improved, Inconclusive, Regressed, Unchanged};
     let change =

@@ -1,5 +1,5 @@
-//! Comparability of the two sides: the hardware of all runs, and the software that a case depends
-//! on.
+//! Comparability of the two sides: whether all runs have the same hardware, and each case the same
+//! software that it depends on.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use rsb_model::factor::{self, Factors};
 use rsb_model::fingerprint::Difference;
 use rsb_model::{BenchmarkResult, DeviceType, Fingerprint, Run};
 
-/// Returns the sentence that names every hardware field in which any run differs from the first of
-/// the baseline; `None` if all agree.
+/// Returns the sentence that names every hardware field in which a run differs from the first run
+/// of the baseline; `None` if all agree.
 pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<String> {
     let mut runs = baseline.iter().chain(current);
     let first = Fingerprint::of(&runs.next()?.environment);
@@ -21,8 +21,8 @@ pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<S
     })
 }
 
-/// Returns the sentence that names every factor in which any result of a case, on either side,
-/// differs from the first; `None` if all agree.
+/// Returns the sentence that names every factor in which a result of a case, on either side,
+/// differs from the first result; `None` if all agree.
 pub(super) fn software_difference(
     factors: &[Cow<'_, Factors>],
     across: &[String],

@@ -1,5 +1,5 @@
-//! Replacement of verdicts against a stored baseline with paired verdicts, after the baseline's
-//! program ran interleaved with the current one.
+//! Replacement of verdicts against a stored baseline with verdicts from interleaved pairs, for
+//! which the program of the baseline was run interleaved with the current one.
 
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{ReasonCode, Verdict};
@@ -8,8 +8,8 @@ use super::{reason, summary};
 use crate::policy::Policy;
 
 /// Returns `result`, with the verdicts of `paired` for all cases and metrics that both have. The
-/// pairs were measured at the same time on one machine, so they show the effect of the code; the
-/// stored baseline also shows changes of the machine.
+/// pairs were measured at the same time on one machine, so they show only the effect of the code;
+/// the comparison with the stored baseline also includes changes of the machine.
 pub fn with_paired(
     result: ComparisonResult,
     paired: &ComparisonResult,
@@ -17,7 +17,7 @@ pub fn with_paired(
 ) -> ComparisonResult {
     let mut result = result;
     for row in &mut result.comparisons {
-        // Without an interval a row was not timed: it is a comparison by value, or has no values.
+        // Rows without an interval are skipped: they are compared by value, or have no values.
         let beside = paired.comparisons.iter().find(|other| {
             other.id == row.id && other.metric == row.metric && other.confidence_interval.is_some()
         });
@@ -30,7 +30,8 @@ pub fn with_paired(
     result
 }
 
-/// Combines the paired verdict with the part of the change that the machine explains.
+/// Returns the paired comparison. If only the stored baseline showed a regression, its reason
+/// states that the machine changed.
 fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
     let reason =
         format!("{}; measured interleaved with the program that made the baseline", beside.reason);

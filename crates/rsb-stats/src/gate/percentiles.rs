@@ -1,5 +1,5 @@
-//! Percentiles of the samples' times, each compared separately, if the policy requests them. They
-//! show a tail that grew while the fast half stayed the same.
+//! Percentiles of the times of samples, each compared separately if the policy requests it. They
+//! show a tail that became slower while the fast half stayed the same.
 
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Unit, Verdict};
@@ -69,7 +69,8 @@ fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
     }
 }
 
-/// Returns one value in milliseconds for each fresh process; `None` if one has too few samples.
+/// Returns one value in milliseconds for each fresh process; `None` if a process has too few
+/// samples.
 fn values(results: &[&BenchmarkResult], percentile: Percentile) -> Option<Side> {
     let processes = results.iter().flat_map(|result| by_process(&result.samples));
     let figures: Option<Vec<f64>> = processes

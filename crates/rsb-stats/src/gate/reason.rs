@@ -1,8 +1,8 @@
 //! One sentence for each verdict, such as `12.3 % slower (95 % interval 10.1 to 14.6 %), above the
 //! threshold of 10 %`.
 //!
-//! A sentence with values begins with all of them and then gives a reason that many cases share:
-//! tables have columns for the values and print the reason once (`Comparison::why`).
+//! A sentence with values begins with the values and ends with a reason that many cases share, so
+//! that tables can show the values in columns and print the reason once (`Comparison::why`).
 
 use rsb_model::record::Comparison;
 use rsb_model::unit::figure;
@@ -73,13 +73,13 @@ pub(super) fn of_finding(pair: &Pair, finding: &CaseConclusion, context: ReasonC
         }
         ReasonCode::WithinNoise => format!("{}, within the noise{}", change(""), caution(pair)),
         ReasonCode::MachineMoved => change(""), // The control set adds the reason.
-        // Unreachable for a code without a sentence: `cause` matches every code.
+        // Only reached for a code without its own sentence: `cause` describes every code.
         other => format!("{}, {}", change(""), other.cause()),
     }
 }
 
-/// Returns the sentence for a case that is Regressed by a `statistic` of its samples other than the
-/// fastest.
+/// Returns the sentence for a case that is Regressed by `statistic`, such as the median, instead of
+/// its fastest samples.
 pub(super) fn of_statistic(
     pair: &Pair,
     finding: &CaseConclusion,
@@ -95,8 +95,8 @@ pub(super) fn of_statistic(
     )
 }
 
-/// Returns the code and the sentence for a time that is much slower or faster in each of `pairs`
-/// pairs.
+/// Returns the code and the sentence for a time that is much slower, or much faster, in each of
+/// `pairs` pairs.
 pub(super) fn of_large_change(
     change: f64,
     [low, high]: [f64; 2],
@@ -124,8 +124,9 @@ pub(super) fn percent_of(fraction: f64) -> String {
     format!("{} %", percent(fraction))
 }
 
-/// Returns the caveat of a verdict on a single process, which cannot distinguish a code change from
-/// a change of memory layout. Pairs that were measured interleaved have their own minimum number.
+/// Returns the caveat for a verdict on a single process, which cannot distinguish a code change
+/// from a change of memory layout. Empty for pairs that were measured interleaved, because they
+/// need a minimum number anyway.
 fn caution(pair: &Pair) -> &'static str {
     if pair.ratios.is_some() {
         return "";
@@ -138,8 +139,8 @@ fn caution(pair: &Pair) -> &'static str {
     }
 }
 
-/// Returns `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad
-/// direction. An interval on both sides of zero has its directions in words: `3 % faster to 1 %
+/// Returns `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)` for a change in the bad direction.
+/// If the interval contains zero, both ends are written with their direction: `3 % faster to 1 %
 /// slower`.
 fn with_interval(
     pair: &Pair,
@@ -161,7 +162,8 @@ fn with_interval(
     format!("{} ({level} % interval {interval}{more})", describe(change))
 }
 
-/// Returns the sentence for a metric that is compared by value; `values` are before, then after.
+/// Returns the sentence for a metric that is compared by value; `values` are those of the baseline
+/// and the current side.
 pub(super) fn of_values(
     field: &Field,
     values: [Option<f64>; 2],
@@ -207,7 +209,7 @@ pub(super) fn of_values(
     }
 }
 
-/// Returns the sentence for a case that ended without a value.
+/// Returns the sentence for a case that failed, was skipped or is missing; `how` names the outcome.
 pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
     why.map_or_else(
         || format!("it {how} without a reason: run it again"),

@@ -1,18 +1,18 @@
-//! Detection of one measurement used twice: the same samples on both sides, or in two runs of one
-//! side.
+//! Detection of a measurement that was used twice: the same samples on both sides, or in two runs
+//! of one side.
 //!
-//! A tool that fails may leave its last result in place. The result would then be compared with
+//! A tool that fails may leave its last result in place. That result would then be compared with
 //! itself and always pass.
 
 use std::collections::HashSet;
 
 use rsb_model::{BenchmarkResult, Samples};
 
-/// Minimum number of distinct times; fewer may agree by chance once they are rounded as in a
-/// baseline.
+/// Minimum number of distinct times for equal lists to count as a copy. A baseline stores rounded
+/// times, of which fewer may agree by chance.
 const UNLIKE: usize = 5;
 
-/// Returns the sentence for a case of which two results have the same samples.
+/// Returns the sentence for a case if two of its results have the same samples.
 pub(super) fn sentence(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -42,7 +42,7 @@ fn has_copies(side: &[ResultSamples<'_>]) -> bool {
         .any(|(at, one)| side.iter().skip(at + 1).any(|other| one.is_copy(other)))
 }
 
-/// The samples of one result, each process with its shortest time of an iteration.
+/// The samples of one result: each process with its shortest time of one iteration.
 struct ResultSamples<'a>(Vec<(f64, &'a Samples)>);
 
 impl<'a> ResultSamples<'a> {
@@ -50,8 +50,8 @@ impl<'a> ResultSamples<'a> {
         Self(result.samples.iter().map(|samples| (shortest_time(samples), samples)).collect())
     }
 
-    /// Returns whether both results share a process of several samples, or, if each process has a
-    /// single sample, all processes.
+    /// Returns whether the results have a process with several samples in common or, if each
+    /// process has a single sample, all processes.
     fn is_copy(&self, other: &Self) -> bool {
         let is_in_both = self.0.iter().any(|(least, one)| {
             one.len() > 1
@@ -82,13 +82,13 @@ fn shortest_time(samples: &Samples) -> f64 {
     each.fold(f64::INFINITY, f64::min)
 }
 
-/// Returns whether two times are equal up to rounding. This cheap check rules out most pairs that
-/// differ.
+/// Returns whether two times are equal up to rounding. This cheap check rules out most pairs of
+/// different processes.
 fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-3 * one
 }
 
-/// Returns whether these are the same samples, either as measured or as a baseline stores them.
+/// Returns whether these are the same samples, as measured or as thinned for a baseline.
 fn is_same(one: &[&Samples], other: &[&Samples]) -> bool {
     if one.iter().zip(other).all(|(one, other)| has_equal_times(one, other)) {
         return true;

@@ -9,7 +9,7 @@ use super::timed::TIME;
 use crate::compare::LARGEST;
 use crate::policy::Policy;
 
-/// Returns the overall verdict. Without any comparison there is none (Inconclusive).
+/// Returns the overall verdict; Inconclusive if there are no comparisons.
 pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
     let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
     if has_verdict(comparisons, Verdict::Regressed) {
@@ -76,7 +76,8 @@ fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
     (weights > 0.0).then(|| 100.0 * (sum / weights).exp_m1())
 }
 
-/// Returns the change from a baseline of zero, as the largest value that a document can contain.
+/// Returns the substitute for an infinite change, from a baseline of zero: the largest value that a
+/// document can contain.
 fn from_nothing(comparison: &Comparison) -> Option<f64> {
     comparison
         .baseline_value

@@ -12,9 +12,9 @@ use crate::policy::{Policy, Target, TargetEffect, TargetOp};
 
 /// Outcome of all targets.
 pub(super) struct Checks {
-    /// Each target with the achieved value.
+    /// Every target with the value that was measured for it.
     pub(super) shown: Vec<ThresholdCheck>,
-    /// Misses that fail the gate, or leave it without a verdict.
+    /// Missed targets that fail the gate, or that leave it without a verdict.
     pub(super) misses: Vec<Comparison>,
 }
 
@@ -66,15 +66,15 @@ fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
 fn names_benchmark(pattern: &str, id: &CaseId) -> bool {
     let mut parts = pattern.split('/');
     let (kind, benchmark) = (parts.next().unwrap_or("*"), parts.next().unwrap_or("*"));
-    // A pattern of one part spans the kind and the benchmark.
+    // If a pattern has only one part, it is matched against both the kind and the benchmark.
     !pattern.contains('/')
         || glob::matches(kind, self::kind(id.as_str()))
             && glob::matches(benchmark, id.benchmark().unwrap_or_default())
 }
 
-/// Returns whether a case of the benchmark that `pattern` names was planned here and should have
-/// produced a value. Skipped cases count as planned, except those for GPUs, which a machine without
-/// a GPU does not have to measure.
+/// Returns whether the run planned a case of the benchmark that `pattern` names, so that a value is
+/// expected. Skipped cases count as planned, except GPU cases, which a machine without a GPU cannot
+/// measure.
 fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     let skipped = current
         .skipped_cases()
@@ -82,8 +82,8 @@ fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     current.present().chain(skipped).any(|id| names_benchmark(pattern, id) && counts(current, id))
 }
 
-/// Returns whether targets apply to `id`: a GPU case that a driver ran on the CPU cannot reach
-/// those for GPUs.
+/// Returns whether targets apply to `id`. Targets for GPUs do not apply to a GPU case that a driver
+/// ran on the CPU.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
     if kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() {
         return true;
@@ -112,13 +112,13 @@ impl Target {
     }
 }
 
-/// Returns the median over all runs; `None` if the case was not measured or one run has no value.
+/// Returns the median over all runs; `None` if the case was not measured or a run has no value.
 fn achieved_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let CaseStatus::Measured(results) = current.standing(id) else { return None };
     middle(&results, field)
 }
 
-/// Returns the same median for a fake GPU, which is shown but never counts.
+/// Returns the same median for a fake GPU. It is shown but does not count.
 fn simulated_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let CaseStatus::Simulated(results) = current.standing(id) else { return None };
     middle(&results, field)

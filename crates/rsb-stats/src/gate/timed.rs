@@ -1,7 +1,7 @@
-//! Metrics that vary from process to process: the time of an iteration, or a rate or latency if no
-//! samples were kept.
+//! Metrics that vary from process to process: the time of an iteration or, if no samples were kept,
+//! a rate or latency.
 //!
-//! Every rate of a case is derived from the same time, so it is compared once, as `time_ms`.
+//! All rates of a case are derived from the same time, so only the time is compared, as `time_ms`.
 
 use itertools::Itertools as _;
 use rsb_model::field::FIELDS;
@@ -19,7 +19,7 @@ use crate::trimmed::{Cut, trimmed_mean};
 /// Metric name for the time of an iteration.
 pub(super) const TIME: &str = "time_ms";
 
-/// Relation between the processes of the two sides.
+/// How the processes of the two sides were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
     /// Independent: each side was measured separately.
@@ -28,12 +28,12 @@ pub(super) enum Pairing {
     /// were interleaved.
     Paired,
     /// The n-th replicate of one side consists of several processes that took turns with those of
-    /// the other; their samples do not correspond one by one.
+    /// the other; their samples do not correspond one to one.
     Turns,
 }
 
-/// Returns the row for the speed of a case, or the reason why it cannot be compared. Empty if the
-/// policy leaves it out.
+/// Returns the row for the speed of a case, or for the reason why it cannot be compared. Empty if
+/// the policy ignores the metric.
 pub(super) fn rows(
     id: &CaseId,
     baseline: &[&BenchmarkResult],
@@ -55,7 +55,7 @@ pub(super) fn rows(
     }
     let sampled =
         [baseline, current].map(|results| results.iter().any(|result| !result.samples.is_empty()));
-    // Samples on one side only are handled like unreadable samples.
+    // A case with samples on one side only is handled as if its samples were unreadable.
     let question = if sampled == [false, false] {
         match common_metric(baseline, current, policy) {
             Ok(found) => found.map(|field| {
@@ -114,8 +114,8 @@ fn unreadable_row(id: &CaseId, side: &str, why: &str, policy: &Policy) -> Row {
     row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)
 }
 
-/// Returns whether the case was idle: its samples are sensor readings of an idle GPU, whose time is
-/// not a measure of the GPU.
+/// Returns whether the samples are sensor readings of an idle GPU, whose times do not measure the
+/// GPU.
 fn is_idle(result: &BenchmarkResult) -> bool {
     result.fields().is_some_and(|fields| fields.text("load") == Some("idle"))
 }
@@ -139,7 +139,8 @@ fn ratios(
         .collect()
 }
 
-/// Computes the ratio from neighboring samples: a disturbance longer than a sample affects both.
+/// Computes the ratio from neighboring samples, because a disturbance that lasts longer than a
+/// sample affects both.
 fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     let (before, after) = (before.per_iteration().ok()?, after.per_iteration().ok()?);
     if before.len() != after.len() {
@@ -150,8 +151,8 @@ fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     trimmed_mean(&ratios, Cut::QUARTERS).map(|found| found.mean)
 }
 
-/// Computes the ratio from the floor of each side: if one of its processes was slowed as a whole,
-/// another was not.
+/// Computes the ratio of the lowest times of both sides: if one process of a side was slowed as a
+/// whole, another was not.
 fn ratio_of_floors(before: &Samples, after: &Samples) -> Option<f64> {
     Some((after.floor().ok()? / before.floor().ok()?).ln())
 }
@@ -175,16 +176,16 @@ pub(super) fn comparison(
     row
 }
 
-/// Number of samples below which a side with [`MANY`] times fewer samples than the other is not
-/// compared.
+/// Number of samples below which a side is not compared if the other side has at least [`MANY`]
+/// times as many.
 const FEW: usize = 10;
 
-/// Ratio of the numbers of samples from which they are too uneven.
+/// Ratio of the two numbers of samples from which they are too uneven to compare.
 const MANY: usize = 10;
 
 /// Returns the sentence for a side that has far fewer samples than the other, because it was cut
-/// off. If both have one, as from tools that print one value per case, the other cases show how
-/// much such values vary.
+/// off. `None` if both sides have a single sample, as from tools that print one value per case: the
+/// other cases show how much such values vary.
 fn uneven(before: &Side, after: &Side) -> Option<String> {
     let [before, after] = [before, after].map(|side| side.facts().samples);
     let (side, few, many) =
@@ -201,9 +202,9 @@ fn uneven(before: &Side, after: &Side) -> Option<String> {
     }
 }
 
-/// Returns the side of a case, with one time in milliseconds for each replicate. If the processes
-/// were not measured sample by sample, this is their floor, because the comparison uses the minimum
-/// of each side. The side also has the median of each process.
+/// Returns one side of a case, with one time in milliseconds for each replicate, and the median of
+/// each process. If the processes were not measured sample by sample, the time is the floor of the
+/// samples, because the comparison uses the minimum of each side.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let (mut times, mut medians) = (Vec::new(), Vec::new());
     for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
@@ -221,8 +222,8 @@ fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String>
         .ok_or_else(|| SamplesError::Empty.to_string())
 }
 
-/// Merges the samples of a run that belong to the same process: two lists of one process are not
-/// two replicates.
+/// Merges the lists of samples of a run that belong to the same process, because they are one
+/// replicate.
 pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
     let mut merged: Vec<Samples> = Vec::new();
     for part in samples {
@@ -250,8 +251,8 @@ fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
 /// has any.
 ///
 /// # Errors
-/// If both sides have varying metrics but none in common, or estimate them differently; the message
-/// names both.
+/// If both sides have varying metrics but none in common, or if the sides estimate them
+/// differently. The message names the metrics or estimators of both sides.
 fn common_metric(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -299,8 +300,8 @@ fn name_metrics(results: &[&BenchmarkResult], policy: &Policy) -> String {
     if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
 }
 
-/// Returns why values without samples cannot be compared: one side has, for example, the medians of
-/// a tool and the other its means. A side that names no estimator does not count.
+/// Returns the reason why values without samples cannot be compared: for example, one side has the
+/// medians of a tool and the other its means. A side that does not name its estimator is accepted.
 fn unlike_estimators(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],

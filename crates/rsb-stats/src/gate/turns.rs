@@ -1,9 +1,9 @@
 //! Pairs whose replicates are whole processes that took turns. The distribution of their samples is
-//! judged, and a slowdown counts once later pairs confirm it.
+//! judged, and a slowdown counts only after later pairs confirm it.
 //!
 //! The change of a case is that of its fastest samples, which a busy machine disturbs least. Code
-//! that became slower only some of the time keeps its fastest samples, so the median and the upper
-//! quartile are compared as well.
+//! that became slower only some of the time still has the same fastest samples, so the median and
+//! the upper quartile are compared as well.
 
 use std::collections::BTreeMap;
 
@@ -17,44 +17,45 @@ use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
 /// Minimum number of pairs for a verdict of Regressed or Improved. A host that is slow for a second
-/// slows one process of a pair by two thirds. With n pairs, all agree by chance, and their spread
-/// shows nothing, with probability 1/2ⁿ.
+/// slows one process of a pair by two thirds. The probability that n pairs agree by chance, so that
+/// their spread shows no noise, is 1/2ⁿ.
 const LEAST_PAIRS: usize = 7;
 
 /// Minimum number of pairs for a verdict of Unchanged.
 const LEAST_PASSING_PAIRS: usize = 3;
 
-/// Minimum number of pairs for a verdict if every pair shows [`LARGE_PERCENT`] and the times of the
-/// sides do not overlap. Such a change needs no confirmation.
+/// Minimum number of pairs for a verdict if the change of every pair is at least [`LARGE_PERCENT`]
+/// and the times of the sides do not overlap. Such a change needs no confirmation.
 const LEAST_LARGE_PAIRS: usize = 5;
 
-/// Minimum change, in percent, of each pair of a large change; never less than the threshold.
-/// Chosen, not measured: the probability that unchanged code shows it in five pairs has not been
-/// studied.
+/// Minimum change of each pair, in percent, for a large change; never less than the threshold. This
+/// value was chosen without a study of how often unchanged code shows such a change in five pairs.
 const LARGE_PERCENT: f64 = 50.0;
 
-/// Pairs measured after a case was first called Regressed that must confirm it.
+/// Number of pairs that must confirm a change, measured after the case was first called slower or
+/// faster.
 const CONFIRMING_PAIRS: usize = 5;
 
-/// Minimum number of samples per side of a pair whose quartiles are compared.
+/// Minimum number of samples on each side of a pair to compare quartiles.
 const LEAST_SAMPLES: usize = 3;
 
-/// Multiple of the fastest sample of its side above which a sample was interrupted: a neighbor's
-/// time slice makes it several times as long.
+/// A sample counts as interrupted if it takes more than this many times as long as the fastest
+/// sample of its side: a time slice of another program makes it several times as long.
 const INTERRUPTED: f64 = 1.5;
 
-/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot
-/// pass. With few pairs, twice this value without the standard errors.
+/// Increase of the share of interrupted samples, less two standard errors, from which a case cannot
+/// pass. With fewer than [`LEAST_PAIRS`] pairs, an increase of twice this value is enough, whatever
+/// its standard error.
 const SHARE_GROWN: f64 = 0.1;
 
-/// Share of interrupted samples above which a pass needs [`LEAST_PAIRS`].
+/// Share of interrupted samples above which Unchanged or Improved needs [`LEAST_PAIRS`] pairs.
 const MOSTLY_INTERRUPTED_SHARE: f64 = 0.4;
 
-/// Multiple of the threshold from which a change of the median or a quartile is Regressed.
+/// A change of the median or a quartile of at least this many thresholds can be Regressed.
 const CLEAR_CHANGE_FACTOR: f64 = 1.5;
 
-/// Multiple of the threshold below which the intervals of the median and the upper quartile must
-/// end for a pass.
+/// A case passes only if the intervals of its median and its upper quartile end below this many
+/// thresholds.
 const EXCLUDED_CHANGE_FACTOR: f64 = 2.0;
 
 /// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of
@@ -73,13 +74,13 @@ pub fn gate_in_turns(
 pub struct FirstCall {
     /// Regressed or Improved.
     pub verdict: Verdict,
-    /// Number of pairs measured by then.
+    /// Number of pairs measured until then.
     pub pairs: usize,
 }
 
 /// Compares like [`gate_in_turns`], but a case is Regressed or Improved only if the pairs measured
-/// after its first call confirm it, by at least half of the threshold. By then, a disturbance of
-/// the first pairs is over or affects both sides. Without confirmation, repeated looks would find
+/// after its first call confirm at least half of the threshold. By then, a disturbance of the first
+/// pairs is over or affects both sides. Without confirmation, judging again and again would find
 /// changes by chance. A large change in every pair needs no confirmation.
 pub fn gate_in_turns_confirmed(
     baseline: &Run,
@@ -110,8 +111,9 @@ fn is_called(row: &Comparison) -> bool {
     matches!(row.verdict, Verdict::Regressed | Verdict::Improved) && row.metric == timed::TIME
 }
 
-/// Withdraws the verdict of `row` for lack of evidence, as described by `doubt`. A case that looks
-/// faster still passes: its interval excludes a slowdown.
+/// Withdraws the verdict of `row` for lack of evidence, and appends `doubt` to its reason. A case
+/// that looks faster becomes Unchanged, because its interval excludes a slowdown; any other becomes
+/// Inconclusive.
 fn withhold(row: &mut Comparison, code: ReasonCode, doubt: &str) {
     if row.verdict == Verdict::Improved {
         row.verdict = Verdict::Unchanged;
@@ -144,7 +146,8 @@ fn large_change(pairs: &[PairTimes], threshold_percent: f64) -> Option<Verdict> 
     }
 }
 
-/// Sets the `verdict` of `row` from its pairs, with the range of their changes as its interval.
+/// Sets the `verdict` of `row`, the median change of its pairs, and the range of their changes as
+/// the interval.
 fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]) {
     let ratios: Vec<f64> =
         pairs.iter().filter_map(|pair| pair.log_ratio(Statistic::Fastest)).collect();
@@ -159,8 +162,8 @@ fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]
     (row.reason_code, row.reason) = reason::of_large_change(middle, [low, high], pairs.len(), row);
 }
 
-/// Returns the reason why the pairs that were measured later do not confirm a change of at least
-/// `least_change` percent, or of at most that if it is negative; `None` if they do.
+/// Returns the reason why the pairs measured later do not confirm a change of `least_change`
+/// percent, a minimum or, if it is negative, a maximum; `None` if they confirm it.
 fn unconfirmed_reason(
     later: &[PairTimes],
     statistic: Statistic,
@@ -182,7 +185,7 @@ fn unconfirmed_reason(
     }
 }
 
-/// Statistic of the samples of a pair.
+/// Statistic of the samples of one side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statistic {
     /// The fastest sample.
@@ -223,8 +226,8 @@ impl Statistic {
     }
 
     /// Returns the reason why `finding` denies a pass, if it does. The upper quartile of all
-    /// samples reacts to every neighbor: a change in it without others requires [`LEAST_PAIRS`]
-    /// pairs, and then denies a pass only if it is clear.
+    /// samples reacts to every other program on the machine. With [`LEAST_PAIRS`] pairs or more, it
+    /// therefore denies a pass only if it is clearly slower.
     fn doubt(self, finding: &CaseConclusion, threshold: f64, pairs: usize) -> Option<String> {
         let [low, high] = finding.interval?;
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
@@ -292,8 +295,8 @@ fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
     .collect()
 }
 
-/// Returns the verdicts before confirmation, and the statistic for each case that is Regressed by a
-/// statistic other than its fastest samples.
+/// Returns the verdicts before confirmation and, for each case that is Regressed by a statistic
+/// other than its fastest samples, this statistic.
 fn first_sight(
     baseline: &Run,
     current: &Run,
@@ -320,8 +323,8 @@ fn first_sight(
     (refresh_summary(result, policy), statistics)
 }
 
-/// Withdraws a verdict that rests on too few pairs, and sets one if every pair shows a large
-/// change.
+/// Withdraws a verdict that is based on too few pairs, and sets a verdict if every pair shows a
+/// large change.
 fn require_pairs(row: &mut Comparison, pairs: &[PairTimes]) {
     let count = pairs.len();
     let large = large_change(pairs, row.threshold_percent);
@@ -360,10 +363,9 @@ struct Shape {
     findings: Vec<(Statistic, Pair, CaseConclusion)>,
     /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
     share_grown: MeanWithError,
-    /// Whether the share of interrupted samples is so large that a few pairs of the rest may agree
-    /// by chance.
+    /// Whether so many samples were interrupted that the rest of a few pairs may agree by chance.
     is_mostly_interrupted: bool,
-    /// Number of pairs.
+    /// Number of measured pairs.
     pairs: usize,
     /// Number of comparisons that were judged together.
     questions: usize,
@@ -428,8 +430,8 @@ fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
 }
 
 impl Shape {
-    /// Returns whether a larger share of samples is interrupted on the current side: clearly, or by
-    /// the first few pairs.
+    /// Returns whether clearly more samples are interrupted on the current side. For the first few
+    /// pairs, a large increase is enough.
     fn has_more_interrupted(&self) -> bool {
         let MeanWithError { mean, error } = self.share_grown;
         mean - 2.0 * error > SHARE_GROWN || (self.pairs < LEAST_PAIRS && mean > 2.0 * SHARE_GROWN)

@@ -1,10 +1,10 @@
-//! The common change of the cases of a run, and the change of each case beyond it.
+//! The common change of the cases of a run, and the change of each case relative to it.
 //!
-//! A slower machine slows every case of a run; a change of the code mostly slows some. The median
-//! distance of all cases from their levels is the common change of the run, a separate metric with
-//! its own history. The change of a case beyond the others varies far less from run to run than the
-//! case itself, so it shows slowdowns that the case's own history would attribute to noise. Neither
-//! ever makes a slower case pass.
+//! A slower machine slows every case of a run; a change of the code mostly slows some cases. The
+//! median distance of all cases from their levels is the common change of the run, a separate
+//! metric with its own history. The change of a case relative to the others varies far less from
+//! run to run than the case itself, so it shows slowdowns that the case's own history would
+//! attribute to noise. Neither of the two ever makes a slower case pass.
 
 use super::figures::Figures;
 use super::{Question, QuestionRole, Rule};
@@ -16,8 +16,8 @@ use rsb_model::Better;
 /// their median.
 const OTHERS: usize = 4;
 
-/// Change of a case beyond the others, as logarithms: for the earlier runs that have it, and for
-/// every judged run.
+/// Change of a case relative to the other cases, as logarithms: one value for each earlier run that
+/// has it, and one for every judged run.
 #[derive(Debug, Clone)]
 pub(super) struct OwnPart {
     pub(super) before: Vec<f64>,
@@ -28,7 +28,7 @@ pub(super) struct OwnPart {
 pub(super) struct RunMatrix {
     /// Position of each case among the questions.
     at: Vec<usize>,
-    /// Distance of each case from its level, by run: of the runs before, and of the judged runs.
+    /// Distance of each case from its level, for the earlier runs and for the judged runs.
     runs: [Vec<Vec<Option<f64>>>; 2],
     threshold: f64,
     slack: f64,
@@ -70,7 +70,7 @@ impl RunMatrix {
     }
 
     /// Returns the common change as a question: the time of the cases relative to their levels.
-    /// `None` if there are few cases.
+    /// `None` if there are too few cases.
     pub(super) fn question(&self) -> Option<Question> {
         let [before, now] = self
             .runs
@@ -87,8 +87,8 @@ impl RunMatrix {
         })
     }
 
-    /// Returns the change of the question at `at` beyond the others; `None` if there are too few
-    /// others or runs.
+    /// Returns the change of the question at `at` relative to the other cases; `None` if there are
+    /// too few cases or runs.
     pub(super) fn own_part(&self, at: usize, rule: &Rule) -> Option<OwnPart> {
         let case = self.at.iter().position(|known| *known == at)?;
         let [before, now] = &self.runs;
@@ -108,13 +108,14 @@ fn run_counts(question: &Question) -> (usize, usize) {
     (question.before.len(), question.now.len())
 }
 
-/// Returns the time of the cases of a run relative to their levels; NaN if there are few cases.
+/// Returns the time of the cases of a run relative to their levels; NaN if there are too few cases.
 fn common_factor(run: &[Option<f64>]) -> f64 {
     let known: Vec<f64> = run.iter().flatten().copied().collect();
     if known.len() < MIN_CASES { f64::NAN } else { median(&known).unwrap_or(f64::NAN).exp() }
 }
 
-/// Returns the distance of `case` from the median of the others in a run.
+/// Returns the distance of `case` from the median of the other cases in a run; `None` if there are
+/// too few.
 fn beyond_others(run: &[Option<f64>], case: usize) -> Option<f64> {
     let others: Vec<f64> = run
         .iter()

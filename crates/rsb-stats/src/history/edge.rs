@@ -1,14 +1,14 @@
-//! Limits of the next runs if nothing changed: by rank among the runs seen, and beyond the
-//! outermost of them by an exponential tail.
+//! Limits that the next runs stay within if nothing changed. Within the range of the earlier runs,
+//! a limit follows from ranks; beyond the outermost run, from an exponential tail.
 //!
-//! Ranks are valid for noise of any shape, one-sided or with two levels. Only the decay of the
-//! density beyond all runs seen must be assumed.
+//! Ranks are valid for noise of any shape, such as one-sided noise or two levels. Only the decay of
+//! the density beyond all earlier runs is an assumption.
 
 /// Number of runs of one revision that are examined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looks {
     runs: usize,
-    /// Smallest number that is more than half of them.
+    /// Smallest majority of these runs.
     most: usize,
 }
 
@@ -17,11 +17,11 @@ impl Looks {
         Self { runs, most: runs / 2 + 1 }
     }
 
-    /// Returns the probability that more than half of these runs are beyond the `rank`-th outermost
-    /// of `seen` others, if all are of one kind.
+    /// Returns the probability that more than half of the judged runs are beyond the `rank`-th
+    /// outermost of `seen` earlier runs, if all have the same distribution.
     ///
-    /// This happens if at least `most` of the outermost `rank − 1 + most` of all runs are these: a
-    /// hypergeometric tail, which is `rank / (seen + 1)` for one run.
+    /// This happens if at least `most` of the outermost `rank − 1 + most` of all runs are judged
+    /// runs: a hypergeometric tail, which is `rank / (seen + 1)` for one run.
     fn chance_beyond(self, rank: usize, seen: usize) -> f64 {
         let outermost = rank - 1 + self.most;
         let ways = choose(seen + self.runs, outermost);
@@ -31,7 +31,7 @@ impl Looks {
     }
 }
 
-/// Outer end of the runs seen.
+/// One end of the range of the earlier runs, and the tail beyond it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Edge {
     outermost_first: Vec<f64>,
@@ -75,8 +75,9 @@ impl Edge {
         self.outermost_first.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the distance of the limit beyond the outermost run. Repeats of one hour share the
-    /// state of the machine, so their density falls no faster than that of a single run.
+    /// Returns the distance of the limit beyond the outermost run. Repeats within an hour share the
+    /// state of the machine, so the tail of several runs decays no faster than that of a single
+    /// run.
     fn tail(&self, looks: Looks, level: f64) -> f64 {
         self.reach * (looks.chance_beyond(1, self.outermost_first.len()) / level).ln()
     }

@@ -4,7 +4,7 @@ use super::scale::Scale;
 use super::{Question, Rule};
 use crate::estimate::median;
 
-/// Logarithms of one metric of one case by run, and the level of the last runs.
+/// Logarithms of one metric of one case, one value per run, and the level of the last runs.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     pub(super) scale: Scale,
@@ -46,8 +46,8 @@ pub(super) fn last(values: &[f64], count: usize) -> Option<&[f64]> {
     values.get(values.len().checked_sub(count)?..)
 }
 
-/// Returns `logs`, with those before an accepted level shifted to it. `None` if no run has shown
-/// that level yet.
+/// Returns `logs`, with those before an accepted level shifted to that level. `None` if there is no
+/// run at that level yet.
 fn align_to_accepted_level(
     mut logs: Vec<Option<f64>>,
     accepted_from: Option<usize>,

@@ -1,5 +1,5 @@
-//! Application of the control set to a history: the verdicts that a change of the machine
-//! withholds, and the correction that the policy may request instead.
+//! Application of the control set to a history: withholds the verdicts that a change of the machine
+//! may explain, or subtracts that change if the policy requests it.
 
 use rsb_model::{Better, CaseId};
 
@@ -22,8 +22,8 @@ pub(super) struct ControlledFindings {
 }
 
 /// Judges every question and applies the control set like [`crate::gate()`]. If the machine
-/// changed, whatever looks slower has no verdict, including the common change, unless the policy
-/// subtracts the change of the machine from every case.
+/// changed, a case or common change that looks slower has no verdict, unless the policy subtracts
+/// the change of the machine from every case.
 pub(super) fn judge_with_controls(
     cases: &[CaseQuestion<'_>],
     policy: &Policy,
@@ -79,7 +79,7 @@ pub(super) fn role(id: &CaseId, is_time: bool, policy: &Policy) -> QuestionRole 
     }
 }
 
-/// Returns `question` without a slowdown of the machine by `log`.
+/// Returns `question` with its judged values corrected for a slowdown of the machine by `log`.
 fn without(question: &Question, log: f64, slack: f64) -> Question {
     let factor = match question.better {
         Better::Lower => (-log).exp(),

@@ -20,16 +20,16 @@ use crate::policy::Policy;
 pub struct StoredRuns<'a> {
     /// Runs of the same machine and suite, oldest first, without the judged ones.
     pub runs: &'a [Run],
-    /// Levels that a person has accepted.
+    /// Levels that a user accepted.
     pub accepted: &'a [AcceptedLevel],
 }
 
-/// Start of a level of a case that a person has accepted.
+/// Start of a level of a case that a user accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedLevel {
     /// The case.
     pub id: String,
-    /// The metric; `None` for all of them.
+    /// The metric; `None` for all metrics of the case.
     pub metric: Option<String>,
     /// Start time of the first run at that level.
     pub since: Timestamp,
@@ -76,7 +76,8 @@ pub fn gate_history(
     result
         .comparisons
         .extend(common.map(|(question, answer)| common_row(&question, &answer, context)));
-    // A history has one value per run, however many processes produced it.
+    // The note on single processes does not apply: a history has one value per run, from any number
+    // of processes.
     result.notes.retain(|note| note.code != ComparisonNoteCode::Evidence);
     result.baseline_run_id = range(stored.runs);
     result.comparison_id =
@@ -85,8 +86,8 @@ pub fn gate_history(
     with_one_sided(result, &[], &[], policy)
 }
 
-/// Returns whether the gate judged the row by its spread. Metrics compared by value have no
-/// interval, and neither have rows that could not be compared.
+/// Returns whether the gate judged the row by its spread. Metrics compared by value and rows that
+/// could not be compared have no interval.
 fn varies(row: &Comparison) -> bool {
     row.confidence_interval.is_some() || row.reason_code == ReasonCode::TooFewSamples
 }

@@ -12,7 +12,7 @@ use crate::wording::{describe_change, percent, worse_and_better};
 pub(super) struct SentenceContext {
     /// Number of questions judged together.
     pub(super) questions: usize,
-    /// Number of questions that are times of cases.
+    /// Number of these questions that are times of cases.
     pub(super) cases: usize,
     /// Error rate of the intervals.
     pub(super) alpha: f64,
@@ -67,7 +67,8 @@ pub(super) fn of_common(
     format!("median of all {} cases: {text}", context.cases)
 }
 
-/// Returns the change that a pass does not exclude, if it is larger than a reader would expect.
+/// Returns a warning about the largest change that a pass does not exclude, if it is larger than a
+/// reader would expect.
 fn unseen(question: &Question, found: &CaseConclusion) -> String {
     let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
     detectable.map_or_else(String::new, |change| {

@@ -9,7 +9,7 @@ fn around(runs: usize, wobble: f64) -> Vec<f64> {
     (0..runs).map(|at| 100.0 * (1.0 + wobble * ((at * 7 % 13) as f64 / 6.0 - 1.0))).collect()
 }
 
-/// Returns a series in which every third run is from a runner that is a fifth slower.
+/// Returns a series in which every third run was measured on a runner that is 20 % slower.
 fn two_runners(runs: usize) -> Vec<f64> {
     around(runs, 0.01)
         .into_iter()
@@ -268,7 +268,8 @@ fn figures(runs: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec(1.0..1000.0_f64, runs)
 }
 
-/// Returns the rank of a verdict from best to worst; undecided is in between.
+/// Returns the rank of a verdict from best to worst; an undecided verdict is between Unchanged and
+/// Regressed.
 fn badness(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Improved => 0,
@@ -293,8 +294,7 @@ proptest! {
     fn slower_is_never_judged_better(
         before in figures(15..60), first in 1.0..1000.0_f64, repeats in figures(0..5), factor in 1.0..3.0_f64,
     ) {
-        // The first of several runs decides which of them count, so it stays the same if there are
-        // others.
+        // The first run decides whether it counts itself, so it is not slowed if there are others.
         let of_first = if repeats.is_empty() { factor } else { 1.0 };
         let plain = [vec![first], repeats.clone()].concat();
         let slower = [vec![first * of_first], repeats.iter().map(|value| value * factor).collect()].concat();

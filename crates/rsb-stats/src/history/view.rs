@@ -17,14 +17,14 @@ const FIRST_DISTANCE: usize = 3;
 /// Slowdown that a pass must exclude, as a factor of time, however noisy a case is.
 const NEVER_PASSES: f64 = 1.5;
 
-/// Inputs of a verdict besides its own question.
+/// Settings for a verdict that are common to all questions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asking {
     /// Number of questions judged together.
     pub(super) questions: usize,
     pub(super) rates: ErrorRates,
-    /// Whether the common change is judged as well. If so, each case does not have to exclude a
-    /// slowdown of all cases.
+    /// Whether the common change is judged as well. If so, a single case does not have to exclude a
+    /// slowdown that all cases share.
     pub(super) has_common: bool,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct View {
     usual: f64,
     judged: Evidence,
     total: Part,
-    /// Change of the case beyond the others, if there are enough.
+    /// Change of the case relative to the others, if there are enough other cases.
     own: Option<Part>,
 }
 
-/// A change and its variation.
+/// A change with its level, its noise and its limits.
 struct Part {
     level: f64,
     noise: f64,
     high: Edge,
-    /// Low end, from the negated values.
+    /// Limit at the low end, computed from negated values.
     low: Edge,
     /// Uncertainty of the correction that was subtracted from the change.
     slack: f64,
@@ -55,8 +55,8 @@ struct Part {
 }
 
 impl Part {
-    /// Creates a part from the earlier runs `before` and the judged runs `all`, the first `skipped`
-    /// of which are left out. `None` if there are too few earlier runs.
+    /// Creates a part from the earlier runs `before` and the judged runs `all`, without the first
+    /// `skipped` of them. `None` if there are too few earlier runs.
     fn of(before: &[f64], all: Vec<f64>, skipped: usize, slack: f64, rule: &Rule) -> Option<Self> {
         let last = last(before, rule.level)?;
         let noise = noise(before, rule)?;
@@ -80,13 +80,13 @@ impl Part {
         median(&self.now).unwrap_or(f64::NAN) - self.level
     }
 
-    /// Returns the probability of such runs if the true change is `less`.
+    /// Returns the probability of runs at least this slow if the true change is `less`.
     fn chance(&self, less: f64) -> f64 {
         self.high.chance(self.looks(), self.best_of_most() - self.slack - less)
     }
 
-    /// Returns the interval of the change: the judged runs less the limits of unchanged next runs,
-    /// each at `level`.
+    /// Returns the interval of the change: the judged runs less the limits of unchanged runs, each
+    /// limit at `level`.
     fn interval(&self, level: f64) -> [f64; 2] {
         let looks = self.looks();
         let [highest, lowest] = [self.high.limit(looks, level), -self.low.limit(looks, level)];
@@ -105,12 +105,13 @@ impl Part {
         self.now.get(self.now.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the distance from the level at which runs of slower code exceed the edge at `level`.
+    /// Returns the distance above the level at which runs of slower code exceed the limit at
+    /// `level`.
     fn beyond(&self, level: f64) -> f64 {
         self.high.limit(self.looks(), level) - self.level + self.slack
     }
 
-    /// Returns the distance below the level at which runs of faster code fall below the edge at
+    /// Returns the distance below the level at which runs of faster code fall below the limit at
     /// `level`.
     fn below(&self, level: f64) -> f64 {
         self.low.limit(self.looks(), level) + self.level + self.slack
@@ -140,18 +141,18 @@ impl View {
         Some(Self { scale, threshold: question.threshold, usual: rule.usual, judged, total, own })
     }
 
-    /// Returns the part with the best evidence of a slowdown. It is chosen by the earlier runs, so
-    /// the choice does not add a second chance of an error.
+    /// Returns the part with the best evidence of a slowdown. The choice depends on the earlier
+    /// runs only, so it does not increase the error rate.
     fn evidence(&self) -> &Part {
         self.own.as_ref().unwrap_or(&self.total)
     }
 
-    /// Returns whether the question is about the repeats of a run that looked slow.
+    /// Returns whether the repeats of a run that looked slow are judged.
     pub(super) const fn is_repeated(&self) -> bool {
         matches!(self.judged, Evidence::Repeats(_))
     }
 
-    /// Returns the probability of such runs if the code is slower by no more than T/2.
+    /// Returns the probability of runs at least this slow if the true slowdown is at most T/2.
     pub(super) fn chance(&self) -> f64 {
         self.evidence().chance(self.scale.log_of(self.threshold / 2.0))
     }
@@ -205,8 +206,8 @@ impl View {
         is_excluded && change < whole && (change < half || self.total.chance(0.0) >= self.usual)
     }
 
-    /// Returns the smallest change that would have been Regressed, except with the probability of a
-    /// miss: it must reach T, and exceed T/2 by more than the noise explains, even if these runs
+    /// Returns the smallest change that would be Regressed, with at most the allowed probability of
+    /// a miss. It must reach T, and exceed T/2 by more than the noise explains, even if these runs
     /// happened to be fast.
     fn detectable(&self, Asking { questions, rates, .. }: Asking) -> f64 {
         let [half, whole] =
@@ -217,8 +218,8 @@ impl View {
         self.scale.change(needed.max(whole + self.total.below(rates.miss)))
     }
 
-    /// Counts the runs, of all, that would be Regressed by themselves if there were no other
-    /// question.
+    /// Counts the runs, including the first, that would be Regressed by themselves if there were no
+    /// other questions.
     fn clearly_slow(&self, level: f64) -> usize {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));

@@ -144,7 +144,7 @@ impl Policy {
         &self.metric_weights
     }
 
-    /// Returns the probability that a detectable change is missed.
+    /// Returns the allowed probability of missing a detectable change.
     pub const fn miss(&self) -> f64 {
         self.miss
     }

@@ -6,7 +6,7 @@ use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use super::{Control, Policy, PolicyError, WhenMoved};
 use crate::glob;
 
-/// A pattern on case ids, and its use.
+/// A pattern on case ids, with its key in the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyPattern<'a> {
     /// Key in the policy, such as `ignore.cases`.
@@ -25,8 +25,8 @@ impl PolicyPattern<'_> {
         ids.iter().any(|id| glob::matches(self.pattern, id))
     }
 
-    /// Returns whether it is a target for a kind of benchmark that was not run, such as one for
-    /// GPUs on a machine without a GPU.
+    /// Returns whether the pattern is a target for a kind of benchmark that did not run, such as a
+    /// GPU target on a machine without a GPU.
     fn is_of_absent_kind(&self, ids: &[&str]) -> bool {
         let wanted = kind(self.pattern);
         self.key == "target"
@@ -54,8 +54,8 @@ impl Policy {
         all.map(|(key, pattern)| PolicyPattern { key, pattern }).collect()
     }
 
-    /// Returns notes on the policy for a reader of verdicts on the cases called `ids`, of which
-    /// those in `ran` did run.
+    /// Returns notes on the policy for a comparison of the cases `ids`, of which `ran` were not
+    /// skipped.
     pub fn notes(&self, ids: &[&str], ran: &[&str]) -> Vec<ComparisonNote> {
         let unused: Vec<String> = self
             .patterns()
@@ -102,7 +102,7 @@ impl Policy {
         Some(format!("wider than the policy's threshold of {own} %: {}", wider.join(", ")))
     }
 
-    /// Returns the smallest threshold of metrics that vary as time does.
+    /// Returns the smallest threshold of metrics that vary like a time.
     fn smallest_threshold_percent(&self) -> f64 {
         let timed = self.overrides.iter().filter(|entry| {
             entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"))
@@ -118,7 +118,8 @@ impl Policy {
             .unwrap_or_else(|| super::MOVED_PERCENT.min(self.smallest_threshold_percent() / 2.0))
     }
 
-    /// Checks that the control set detects a change of the machine before it can decide verdicts.
+    /// Checks that the control set detects a change of the machine before that change can affect
+    /// verdicts.
     ///
     /// # Errors
     /// If `moved_percent` is set and is not below every threshold.

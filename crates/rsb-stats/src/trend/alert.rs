@@ -20,22 +20,21 @@ pub(super) struct Findings<'a> {
     pub(super) settings: &'a TrendSettings,
 }
 
-/// Description of an alert before its severity is determined.
+/// An alert whose severity is not determined yet.
 struct AlertDraft {
     basis: AlertBasis,
     change_percent: f64,
-    /// Position at which the points before the change end, and position since which the change
-    /// holds.
+    /// End of the points before the change, and first point of the change, as positions.
     places: [usize; 2],
-    /// Whether only the share of runs at the upper of two levels changed, which other machines
-    /// explain.
+    /// Whether only the share of runs at the upper of two levels changed, which a different mix of
+    /// machines can explain.
     is_share: bool,
     description: String,
     look: String,
 }
 
 impl Findings<'_> {
-    /// Returns the alerts: suspected and confirmed changes, a drift or a ramp, the newest first,
+    /// Returns the alerts, the newest first: suspected and confirmed changes, a drift or a ramp
     /// that are significant among all series and reach the threshold. Of the changes before the
     /// lookback, only the last one is reported, as information.
     pub(super) fn alerts(&self) -> Vec<Alert> {
@@ -63,8 +62,9 @@ impl Findings<'_> {
             .collect()
     }
 
-    /// Returns whether the point is within the lookback: a number of days, or twice as many points
-    /// as a verdict needs if these go back further, so that a weekly series has alerts as well.
+    /// Returns whether the point is within the lookback: a number of days, or the last points,
+    /// twice as many as a verdict needs, if these go back further. A weekly series therefore has
+    /// alerts as well.
     fn is_recent(&self, index: usize) -> bool {
         let fewest = 2 * self.settings.min_data_points.max(self.settings.min_size);
         let (Some(&(time, _)), Some(&(last, _))) = (self.points.get(index), self.points.last())
@@ -75,7 +75,7 @@ impl Findings<'_> {
             || index + fewest >= self.points.len()
     }
 
-    /// Returns a remark if a change is before the lookback.
+    /// Returns a remark for a change before the lookback; empty for a recent one.
     fn age(&self, index: usize) -> String {
         let days = self.settings.lookback_days;
         if self.is_recent(index) {
@@ -183,7 +183,8 @@ impl Findings<'_> {
             "a slow drift is rarely one commit: compare the first run with the last, then those in \
              between"
                 .to_owned();
-        // A drift concerns the present, wherever it began; it is compared with its first points.
+        // A drift is current, wherever it began, so its end is the last point; it is compared with
+        // the first points of the series.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
         Some(AlertDraft {
@@ -207,7 +208,7 @@ impl Findings<'_> {
         } = happened;
         let threshold = self.settings.alert_threshold_percent;
         let size = change_percent.abs();
-        // Rounding must not put a change of exactly the threshold below it.
+        // Tolerance, so that rounding does not put a change of exactly the threshold below it.
         if size < threshold * (1.0 - 1e-9) {
             return None;
         }

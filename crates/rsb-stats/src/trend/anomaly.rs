@@ -9,8 +9,8 @@ use crate::estimate::{mean, median, median_absolute_deviation, std_dev};
 const FEWEST: usize = 4;
 
 /// Returns the points that are at least `reach` standard deviations away from the `window` points
-/// before them, both by mean and standard deviation and by median and median absolute deviation: an
-/// outlier in the window makes the first insensitive, and a few equal values make the second
+/// before them, both by mean and standard deviation and by median and median absolute deviation. An
+/// outlier in the window makes the first pair insensitive, and several equal values make the second
 /// oversensitive. `points` are in order of time.
 pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<Anomaly> {
     let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
@@ -23,7 +23,8 @@ pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<
                 return None;
             }
             let plain = z(value, mean(before)?, std_dev(before)?);
-            // Near by the first measure, so the second is not needed.
+            // The point is near by mean and standard deviation, so the other distance is not
+            // needed.
             if plain.is_some_and(|z| z.abs() < reach) {
                 return None;
             }
@@ -41,8 +42,8 @@ pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<
         .collect()
 }
 
-/// Returns whether `value` is at least `reach` away from `center`, by its distance `z` if there is
-/// one.
+/// Returns whether `value` is at least `reach` spreads away from `center`, given as the distance
+/// `z`. Without a spread, any different value is far.
 fn is_far(value: f64, z: Option<f64>, center: Option<f64>, reach: f64) -> bool {
     z.map_or_else(|| center.is_some_and(|center| differs(value, center)), |z| z.abs() >= reach)
 }

@@ -29,28 +29,29 @@ use likelihood_ratio::ChangeCriterion;
 use segments::{Sums, ends};
 pub use two_levels::LevelPair;
 
-/// Largest autocorrelation that is attributed to noise. Above it, the level itself wanders, and the
-/// series is divided accordingly.
+/// Largest autocorrelation that is attributed to noise. If it is larger, the level itself varies
+/// slowly, and the series is divided into levels accordingly.
 ///
 /// Chosen on the tuning half of the Turing Change Point Dataset, on which 0.75 to 0.85 give similar
 /// results (docs/trend-study.md).
 pub(super) const MOST_CORRELATION: f64 = 0.8;
 
-/// Maximum number of estimates of the noise. Levels nearly always stay the same after two or three.
+/// Maximum number of noise estimates. Levels nearly always stop changing after two or three.
 const ROUNDS: usize = 10;
 
-/// Number of parts that are tested for two levels: both levels and their share.
+/// Number of tests of a series with two levels: one for each level, and one for the share of points
+/// at the upper level.
 const PARTS: f64 = 3.0;
 
-/// Largest p-value of one of several changes, in a permutation test of the points between its
-/// neighbors. At that stage the series is already known to have changed.
+/// Largest p-value of one of several changes, in a permutation test of the points from the previous
+/// change to the next. The series as a whole has already been found to change.
 const LOCAL_CHANCE: f64 = 0.01;
 
-/// Bias of the estimated correlation, times the number of points, from fitting levels to the noise,
-/// for up to one change. Each further change adds half as much.
+/// Bias of the estimated correlation because levels are fitted to the noise, times the number of
+/// points, for up to one change. Each further change adds half as much.
 const FIT_BIAS: f64 = 5.0;
 
-/// Variance that is indistinguishable from zero for values of unit size.
+/// Variance below which values of unit size count as constant.
 const NO_VARIANCE: f64 = 1e-24;
 
 /// A change of level. The level is the median of its points.
@@ -64,9 +65,9 @@ pub struct DetectedChange {
     pub after: f64,
     /// Number of points at the new level.
     pub points: usize,
-    /// Probability of such points at any position if nothing changed.
+    /// Probability that such points occur anywhere in a series without a change.
     pub p_value: f64,
-    /// Part that changed, if the series alternates between two levels.
+    /// Level, or share of the levels, that changed, if the series alternates between two levels.
     pub part: Option<LevelPart>,
 }
 
@@ -75,10 +76,11 @@ pub struct DetectedChange {
 pub struct DetectedChanges {
     /// Changes in order; each new level has at least [`TrendSettings::min_size`] points.
     pub confirmed: Vec<DetectedChange>,
-    /// The newest points, if there are fewer and they do not fit the level before them.
+    /// The newest points that do not fit the level before them, if they are too few for a confirmed
+    /// change.
     pub suspected: Option<DetectedChange>,
-    /// Probability that a series without a change looks as changed as this one; 1 for too few
-    /// points.
+    /// Probability that a series without a change looks as changed as this one; 1 if there are too
+    /// few points.
     pub chance: f64,
     /// Autocorrelation at lag 1 around the levels, from 0 to 0.8.
     pub correlation: f64,
@@ -87,7 +89,7 @@ pub struct DetectedChanges {
 }
 
 impl DetectedChanges {
-    /// A single level without a change.
+    /// No changes, for a series with a single level.
     const NONE: Self = Self {
         confirmed: Vec::new(),
         suspected: None,
@@ -128,7 +130,7 @@ pub(super) fn without_outliers(values: &[f64], settings: &TrendSettings) -> Vec<
     hampel::clip_outliers(values, settings.min_size.max(2))
 }
 
-/// Compares the newest points with the whole series before them, as if nothing else had changed.
+/// Compares the newest points with the whole series before them, ignoring other changes.
 pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Option<DetectedChange> {
     if settings.method == ChangeMethod::Off || LevelPair::find(values).is_some() {
         return None;
@@ -136,15 +138,16 @@ pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Optio
     newest::find_suspected_change(values, &without_outliers(values, settings), 0, 0.0, settings)
 }
 
-/// A change of one part of two levels.
+/// A change of one level, or of the share of the levels, in a series with two levels.
 struct PartChange {
-    /// Earliest possible position of the change: after the last point of the part before it.
+    /// Earliest possible position of the change: directly after the last point before it that
+    /// belongs to the same part.
     from: usize,
     change: DetectedChange,
 }
 
-/// Detects the changes of a series that alternates between two levels: of each level among its own
-/// points, and of the share of points at the upper one.
+/// Detects the changes of a series that alternates between two levels: changes of each level, from
+/// its own points, and changes of the share of points at the upper level.
 fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let bar = settings.change_chance() / 2.0;
@@ -174,8 +177,8 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found.correlation = found.correlation.max(of_share.correlation);
     changes.extend(of_share_in(values, &of_share.confirmed));
     changes.sort_by_key(|one| one.change.index);
-    // Parts that may have changed at the same time are one change, that of the most significant
-    // part.
+    // Changes of several parts that may have occurred at the same time count as one: the most
+    // significant of them.
     let apart = settings.min_size.max(2);
     changes.dedup_by(|next, kept| {
         let is_same = next.from < kept.change.index + apart;
@@ -252,8 +255,8 @@ fn find_steps(
     found
 }
 
-/// Removes the changes of `cut` that a random order of the points between their neighbors often
-/// has.
+/// Removes the changes of `cut` that are not significant: random orders of the points between the
+/// neighboring changes often show them as well.
 fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_size: usize) {
     if cut.len() < 2 {
         return;
@@ -280,7 +283,7 @@ fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_si
 fn normalized_sums(tame: &[f64]) -> Option<Sums> {
     let center = middle(tame.to_vec())?;
     let size = tame.iter().map(|value| (value - center).abs()).fold(0.0, f64::max);
-    // Rounding of equal values is no change.
+    // Equal values that differ by rounding only have no change.
     let is_flat = size <= 1e-12 * center.abs();
     (!is_flat && size.is_finite())
         .then(|| Sums::new(tame.iter().map(|value| (value - center) / size).collect()))
@@ -324,7 +327,8 @@ fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f
 }
 
 /// Returns the autocorrelation at lag 1 around the levels that begin at `starts`. Subtracting the
-/// mean reduces it by (1 + 3 ρ) / m for levels of m points (Kendall, 1954), which is corrected.
+/// mean of a level of m points reduces the estimate by (1 + 3 ρ) / m (Kendall, 1954); the result is
+/// corrected for this.
 fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     let share = (starts.len() + 1) as f64 / sums.len() as f64;
     let seen = sums.residual(starts).correlation(1.0);
@@ -335,9 +339,9 @@ fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     }
 }
 
-/// Returns the `correlation` of `n` points around `changes` + 1 levels plus its standard error and
-/// the bias of the fit: with a value that is too low, the wandering of noise looks like a change. 0
-/// stays 0.
+/// Returns the `correlation` of `n` points around `changes` + 1 levels, increased by its standard
+/// error and the bias of the fit. If the value were too low, slowly varying noise would look like a
+/// change. A correlation of 0 stays 0.
 pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
     if correlation <= 0.0 {
         return 0.0;
@@ -367,8 +371,8 @@ fn build_changes(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     changes.collect()
 }
 
-/// Returns whether enough points are at the newest level. A few outliers at the end may pull in a
-/// preceding point to reach the minimum size of a level.
+/// Returns whether there are enough points at the newest level. A few outliers at the end may
+/// include a preceding point to reach the minimum size of a level.
 fn stands(values: &[f64], last: &DetectedChange, min_size: usize) -> bool {
     values.len() - first_new(values, last.index, last) >= min_size
 }

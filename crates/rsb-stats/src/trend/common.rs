@@ -18,12 +18,12 @@ struct Step<'a> {
     series: &'a SeriesTrend,
     change: &'a ChangePoint,
     direction: &'static str,
-    /// Position of its run among the runs of all series.
+    /// Position of the run that changed among the runs of all series.
     run: usize,
 }
 
-/// Returns the changes that at least three series have in one direction within two runs, in order
-/// of time.
+/// Returns the changes that at least three series have in the same direction within two runs, in
+/// order of time.
 pub(super) fn common(inputs: &[SeriesInput], trends: &[SeriesTrend]) -> Vec<CommonChange> {
     let runs: BTreeSet<Timestamp> =
         inputs.iter().flat_map(|input| input.points.iter().map(|point| point.0)).collect();

@@ -15,16 +15,17 @@ pub struct ForecastInput<'a> {
     pub values: &'a [f64],
     /// Variance inflation of the mean relative to independent points: (1 + ρ) / (1 − ρ).
     pub inflation: f64,
-    /// P-value below which their slope is a trend that continues.
+    /// P-value of the slope below which the trend is assumed to continue.
     pub significance: f64,
 }
 
 /// Returns the values expected on each of the `days_ahead` days after the last point, each with its
-/// prediction interval at level `confidence`: from the line if its slope is significant, otherwise
-/// from the mean. Empty for fewer than three points.
+/// prediction interval at level `confidence`. They follow the line if its slope is significant,
+/// otherwise the mean. Empty for fewer than three points.
 ///
 /// The interval is that of ordinary least squares, s √(1 + f/n + f (x − x̄)²/Σ(x − x̄)²) times
-/// Student's t, where f is the inflation. It does not allow for another change of level.
+/// Student's t, where f is the inflation. It does not include the possibility of another change of
+/// level.
 pub fn predict_future(
     past: ForecastInput<'_>,
     days_ahead: u32,

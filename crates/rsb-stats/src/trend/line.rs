@@ -13,7 +13,7 @@ pub struct Line {
     /// Share of the variance that the line explains.
     pub r_squared: f64,
     /// P-value of the slope by Student's t, for independent points. Neighbors in a history are
-    /// correlated, so it is a guide rather than an error rate.
+    /// correlated, so it is only a rough indication.
     pub p_value: f64,
 }
 
@@ -24,7 +24,7 @@ impl Line {
     }
 
     /// Returns the p-value of the slope through `n` points if the variance of their mean is
-    /// `inflation` times that of independent ones.
+    /// `inflation` times that of independent points.
     pub(super) fn inflated_chance(&self, n: usize, inflation: f64) -> f64 {
         let freedom = n.saturating_sub(2) as f64;
         let t = (freedom * self.r_squared / (1.0 - self.r_squared) / inflation.max(1.0)).sqrt();

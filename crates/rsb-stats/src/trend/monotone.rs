@@ -1,4 +1,4 @@
-//! Monotone trends by ranks, in which an outlier counts as one point: the Theil-Sen slope and the
+//! Monotone trends from ranks, which limit the influence of an outlier: the Theil-Sen slope and the
 //! Mann-Kendall test.
 
 use crate::distribution::normal_above;

@@ -28,7 +28,7 @@ impl SortedWindow {
         f64::midpoint(low, high)
     }
 
-    /// Returns the one of the one or two middle values that is nearest to `value`.
+    /// Returns the middle value, or the one of two middle values that is nearer to `value`.
     pub(super) fn middle_nearest(&self, value: f64) -> f64 {
         let [low, high] = self.middle();
         if (value - low).abs() <= (value - high).abs() { low } else { high }

@@ -1,4 +1,4 @@
-//! Settings of a trend analysis, with the defaults that docs/trend-study.md was measured with.
+//! Settings of a trend analysis; docs/trend-study.md was measured with the defaults.
 
 /// Method of change point detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,12 +25,12 @@ pub struct TrendSettings {
     /// Minimum number of points at a new level for it to be confirmed; until then it is suspected.
     /// At least 2.
     pub min_size: usize,
-    /// False discovery rate over all series, and p-value below which a slope is a trend.
+    /// False discovery rate over all series, and p-value below which a slope counts as a trend.
     pub significance: f64,
     /// Smallest change, in percent, that raises an alert. A change for the worse of at least twice
     /// this size is critical.
     pub alert_threshold_percent: f64,
-    /// Number of days before the last point for which alerts have their full severity. The fit
+    /// Number of days before the last point within which alerts have their full severity. The fit
     /// always uses the whole series.
     pub lookback_days: f64,
     /// Minimum number of points for change points, alerts and a forecast.
@@ -72,7 +72,7 @@ impl TrendSettings {
         window_size: 10,
     };
 
-    /// Returns the p-value below which one series has a change point: a tenth of
+    /// Returns the p-value below which a single series has a change point: a tenth of
     /// [`Self::significance`], because a series is tested again with each new point.
     pub fn change_chance(&self) -> f64 {
         self.significance / 10.0

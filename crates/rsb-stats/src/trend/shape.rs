@@ -1,8 +1,8 @@
 //! Selection of the best description of a series: levels, a line, or a climb between two levels.
 //!
 //! The selection uses absolute distances, which a spike does not dominate, and the Bayesian
-//! information criterion with the number of parameters: two for a line, two levels and two
-//! positions for a climb, and for levels their values and the positions between them.
+//! information criterion. A line has two parameters; a climb has two levels and two positions;
+//! levels have their values and the positions between them.
 
 use super::change_point::DetectedChange;
 use super::line;
@@ -24,9 +24,9 @@ pub(super) enum BestShape {
 }
 
 /// Selects the best description of `values`, in which `changes` were found, and returns whether
-/// levels fit better than a line. A climb takes more than `min_size` points: a shorter one is a
-/// step. Levels and climbs must also fit `tame`, which is `values` without outliers, better than a
-/// line by at least `margin` in squares: a drift in noise resembles a step.
+/// levels fit better than a line. A climb takes more than `min_size` points; a shorter one is a
+/// step. Because a drift in noise resembles a step, levels and climbs must also fit `tame`, which
+/// is `values` without outliers, better than a line by at least `margin` in squares.
 pub(super) fn best_shape(
     values: &[f64],
     tame: &[f64],

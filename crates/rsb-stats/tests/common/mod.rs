@@ -1,4 +1,4 @@
-//! Synthetic runs with known noise. Each test file uses a part of this module.
+//! Synthetic runs with known noise. Not every test file uses the whole module.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +41,7 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
 }
 
 /// Builds a measured case with one list of equal samples for each of `times_ns`. No two cases have
-/// exactly the same samples, like no two measurements do.
+/// exactly the same samples, as in real measurements.
 pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let own = 1.0 + f64::from(MADE.fetch_add(1, Ordering::Relaxed)) * 1e-12;

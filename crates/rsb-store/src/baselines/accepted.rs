@@ -1,4 +1,5 @@
-//! Regressions that a user accepted: their records in a baseline, and taking over their samples.
+//! Regressions that a user accepted: recording them in a baseline, and copying the accepted samples
+//! into it.
 
 use rsb_model::record::ACCEPTED_FROM;
 use rsb_model::{CaseId, Fingerprint, Run, Timestamp};
@@ -42,13 +43,13 @@ pub struct Accepted {
     pub change_percent: Option<f64>,
 }
 
-/// Metadata key of an accepted case for the program that measured it, which may differ from the
-/// program of its run.
+/// Metadata key of an accepted case for the program that measured it, because this may be a
+/// different program than that of the run.
 pub const OF_ANOTHER_PROGRAM: &str = "program";
 
 impl Baseline {
-    /// Replaces the case `id` with the one in `run`. Every replicate of the run is taken over in
-    /// compact form, and all older ones are removed.
+    /// Replaces the case `id` with that of `run`. All replicates of `run` are copied in compact
+    /// form, and all older ones are removed.
     ///
     /// # Errors
     /// If the run is from another machine, or has no such case.

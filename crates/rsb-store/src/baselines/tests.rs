@@ -1,4 +1,4 @@
-//! Saving, finding and reading baselines.
+//! Tests of saving, finding and reading baselines.
 
 use super::*;
 use crate::document;
@@ -84,7 +84,8 @@ fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
     let kept = past(&read, "a");
     assert_eq!((kept.len(), kept), (PAST_RUNS, past(&saved, "a")));
     assert!(past(&read, "b").is_empty(), "a case that was never measured has no past");
-    // A baseline that replaces another takes over its past, plus the replaced baseline itself.
+    // A new baseline contains the earlier runs of the one it replaces, and the replaced baseline
+    // itself.
     let next = Baseline::new("quick", moment(200), &[of(2)]).unwrap().with_past(&read.runs[..1]);
     let of_next = past(&next, "a");
     assert_eq!(of_next[..PAST_RUNS - 1], past(&read, "a")[1..]);

@@ -48,8 +48,8 @@ fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
     Some((library, dir, store, path))
 }
 
-/// Sorts an answer and rounds its numbers, because different orders of summation differ in the last
-/// digits.
+/// Sorts the rows of an answer and rounds its numbers, because the order of summation affects the
+/// last digits.
 fn comparable(answer: SqlAnswer) -> (Vec<String>, Vec<String>) {
     let digits = |value: &Value| match value.as_f64() {
         Some(number) => format!("{number:.9e}"),

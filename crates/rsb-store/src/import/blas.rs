@@ -2,10 +2,10 @@
 //! lines of values.
 //!
 //! The columns differ between functions and versions, and a row may have fewer values than columns.
-//! In that case rate times time must equal the operations of the product; otherwise the row was cut
-//! or shifted.
+//! Such a row is accepted only if rate times time equals the operations of the matrix product;
+//! otherwise it was cut or shifted.
 //!
-//! The unit that the columns call GB/s differs between the two tools.
+//! The two tools use different units for the columns named GB/s.
 
 use rsb_model::{Dtype, Fields};
 
@@ -15,15 +15,15 @@ use super::sink::{ImportedCase, Sink};
 pub(super) struct Tool {
     pub(super) gflops: &'static str,
     pub(super) bandwidth: &'static str,
-    /// Number of 10⁹ bytes in one of its GB.
+    /// Size of the unit that the tool calls GB, in 10⁹ bytes.
     pub(super) gigabyte: f64,
-    /// Further columns with measured values, as opposed to parameters; a name that ends with `*` is
+    /// Additional columns with measured values instead of parameters. A name that ends with `*` is
     /// a prefix.
     pub(super) measured: &'static [&'static str],
 }
 
-/// Maximum relative deviation of rate times time from the operations, because both are printed
-/// rounded.
+/// Maximum relative difference between rate times time and the number of operations, both of which
+/// are printed rounded.
 const ROUNDING: f64 = 0.05;
 
 struct Header<'a> {
@@ -39,7 +39,8 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     for (index, line) in text.lines().enumerate() {
         if let Some(next) = header_of(tool, line, index + 1) {
             without_rows(header.as_ref(), sink);
-            // Which solution is the best varies between runs, so it is named `best`.
+            // The best solution may differ between runs, so its case is named `best` instead of its
+            // number.
             let solution = if is_winner { Some("best") } else { next.solution };
             header = Some(Header { solution, ..next });
             is_winner = false;
@@ -55,8 +56,8 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     without_rows(header.as_ref(), sink);
 }
 
-/// Parses the column names in `line`, which must include the rate. `[0]:`, or once `[0]`, before
-/// them is the number of a solution.
+/// Parses the column names in `line`, which must include the rate. They may follow the number of a
+/// solution, as in `[0]:`, or `[0]` in an old version.
 fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
     let line_names = line.trim();
     let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']'))
@@ -92,8 +93,8 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     sink.put(&name.join(","), row.to_case(is_short));
 }
 
-/// Splits a line at its commas, except in parentheses, which hold the parts of a complex number
-/// together. A comma at the end of the line separates nothing.
+/// Splits a line at its commas, except within parentheses, which enclose a complex number. A comma
+/// at the end of the line is ignored.
 fn split_values(line: &str) -> Vec<&str> {
     let line = line.trim();
     let mut depth = 0_usize;
@@ -108,7 +109,7 @@ fn split_values(line: &str) -> Vec<&str> {
     line.strip_suffix(',').unwrap_or(line).split(is_separator).map(str::trim).collect()
 }
 
-/// Pairs values with names. If values are missing, parameters are counted from the left and
+/// Pairs values with column names. If values are missing, parameters are matched from the left and
 /// measured values from the right.
 fn align_columns<'a>(
     tool: Tool,
@@ -140,8 +141,8 @@ impl Tool {
 
 const COMMON: &[&str] = &["us", "cpu-gflops", "cpu-us", "atol", "rtol", "norm_error*"];
 
-/// Returns the data type of a factor, such as `bf16_r`; both kinds of 8-bit floats map to the same
-/// type.
+/// Returns the data type of an input matrix from a name such as `bf16_r`. Both kinds of 8-bit
+/// floats map to the same type.
 fn factor(text: &str) -> Option<Dtype> {
     let name = text.strip_suffix("_r")?;
     if ["f8", "bf8"].iter().any(|kind| name == *kind || name.starts_with(&format!("{kind}_"))) {
@@ -176,7 +177,7 @@ impl<'a> Row<'a> {
         self.check(gflops * time_us * 1e3, is_short)?;
         let mut fields = self.parameters()?;
         fields.set("time_us", time_us);
-        // Functions without arithmetic, or with very little, have a printed rate of zero.
+        // Functions without arithmetic, or with very little, print a rate of zero.
         let bandwidth = self.number(self.tool.bandwidth)?.map(|rate| rate * self.tool.gigabyte);
         for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", bandwidth)] {
             if let Some(value) = value.filter(|value| *value != 0.0) {
@@ -202,9 +203,9 @@ impl<'a> Row<'a> {
         Ok(fields)
     }
 
-    /// Returns the data type of the product: that of both factors, or the one that they are
-    /// converted to. The type of the result is not used (f8 gives f16, i8 gives i32), and different
-    /// factors have no common type; the id contains all types.
+    /// Returns the data type of the product: that of both input matrices, or the one that they are
+    /// converted to. `None` if the two types differ; the id contains all types. The type of the
+    /// result is not used (f8 gives f16, i8 gives i32).
     fn dtype(&self) -> Option<Dtype> {
         let (a, b) = (factor(self.text("a_type")?)?, factor(self.text("b_type")?)?);
         let computed = self.text("compute_type").unwrap_or_default().to_ascii_lowercase();

@@ -5,12 +5,12 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rsb_model::{Timestamp, calendar};
 
-/// Meaning of a time without a zone.
+/// Meaning of a recorded time without a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unzoned {
     /// UTC, according to the tool's source.
     Utc,
-    /// The unknown zone of the machine that ran the tool.
+    /// Local time of the machine that ran the tool, whose time zone is unknown.
     Local,
 }
 
@@ -18,24 +18,24 @@ pub(super) enum Unzoned {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dated {
     pub(super) time: Timestamp,
-    /// Whether its time zone is unknown; it is read as UTC then.
+    /// Whether the time zone is unknown, so that the time was read as UTC.
     pub(super) is_guess: bool,
 }
 
 /// Time formats of vLLM and old versions of Google Benchmark.
 const FORMS: [&str; 2] = ["%Y%m%d-%H%M%S", "%Y/%m/%d-%H:%M:%S"];
-/// Granularity of time zone offsets, in seconds.
+/// All time zone offsets are multiples of this, in seconds.
 const QUARTER: i64 = 15 * 60;
-/// Existing time zone offsets, in seconds: from 12 hours behind UTC to 14 hours ahead.
+/// Range of time zone offsets, in seconds: from 12 hours behind UTC to 14 hours ahead.
 const OFFSETS: std::ops::RangeInclusive<i64> = -12 * 3600..=14 * 3600;
 /// Maximum delay between the recorded time and writing the file, in seconds.
 const DELAY: i64 = 30;
 
-/// Parses the time in `text`, in a file that was last written at `written`. Returns `None` if it is
-/// not a valid calendar time.
+/// Parses the time in `text`, in a file that was last modified at `written`. Returns `None` if it
+/// is not a valid calendar time.
 ///
-/// A tool writes its file when it is done. If the file's own time differs from the recorded one by
-/// an offset that a time zone can have, that is the offset. A copied file has the time of the copy,
+/// A tool writes its file when it is done. If the modification time differs from the recorded time
+/// by a possible time zone offset, that offset is used. A copied file has the time of the copy,
 /// from which no offset can be derived, so the time is read as UTC.
 pub(super) fn read(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     let dated = read_any(text, unzoned, written)?;
@@ -59,8 +59,8 @@ fn read_any(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     Some(Dated { time, is_guess: offset.is_none() })
 }
 
-/// Returns the time zone offset for a time that is `ahead` seconds, allowing for the delay of
-/// writing.
+/// Returns the time zone offset of a local time that is `ahead` seconds ahead of the modification
+/// time, allowing for the delay of writing. `None` if no time zone matches.
 fn offset(ahead: i64) -> Option<i64> {
     let offset = ahead.checked_add(DELAY)?.div_euclid(QUARTER).checked_mul(QUARTER)?;
     let near = (ahead - offset).abs() <= DELAY;
@@ -105,7 +105,7 @@ mod tests {
             ("2026-01-01T21:34:05Z", "2026-01-01T21:34:05Z", false),
             ("2026-01-02T05:34:30Z", "2026-01-02T05:34:05Z", false),
             ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", false),
-            // Copied minutes, hours and days later.
+            // Copied minutes, hours and days after it was written.
             ("2026-01-02T02:09:05Z", "2026-01-02T03:04:05Z", true),
             ("2026-01-02T20:04:05Z", "2026-01-02T03:04:05Z", true),
             ("2026-03-02T02:04:05Z", "2026-01-02T03:04:05Z", true),

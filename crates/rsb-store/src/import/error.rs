@@ -1,5 +1,5 @@
 //! Errors from importing the output of another tool. Each message is complete: file, position,
-//! cause and cure.
+//! cause, and how to fix it.
 
 use std::path::{Path, PathBuf};
 
@@ -44,13 +44,13 @@ pub enum ImportError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Format as which it was read.
+        /// Format that was expected.
         format: Format,
         /// Line from 1; 0 if the file is empty.
         line: usize,
         /// Column from 1; 0 at the start of a line.
         column: usize,
-        /// Problem at that position.
+        /// Error message for that position.
         problem: String,
         /// Suggested remedy.
         cure: &'static str,
@@ -64,12 +64,12 @@ pub enum ImportError {
     Shape {
         /// The file.
         path: PathBuf,
-        /// Format as which it was read.
+        /// Format that was expected.
         format: Format,
         /// Missing or wrong parts.
         problem: String,
     },
-    /// An output of a tool that cannot be imported.
+    /// A recognized output that cannot be imported.
     #[error("`{}` was refused: {problem}; {cure}", path.display())]
     Refused {
         /// The file.

@@ -1,7 +1,7 @@
 //! Google Benchmark's JSON: the time per iteration in the unit of each entry; repetitions are
 //! samples of one case.
 //!
-//! Fits over several sizes (`_BigO`, `_RMS`) are coefficients, not times, and are therefore not
+//! Fits over several sizes (`_BigO`, `_RMS`) are coefficients instead of times, so they are not
 //! imported.
 
 use rsb_model::{BenchmarkType, DeviceType, Fields, Samples};
@@ -13,7 +13,7 @@ use super::json;
 use super::sink::{ImportedCase, SECOND, Sink, median};
 use super::{Importer, Input};
 
-/// Names of aggregates. Older versions have them only as suffixes of the benchmark name.
+/// Names of aggregates. Older versions only append them to the benchmark name.
 const AGGREGATES: [&str; 7] = ["mean", "median", "stddev", "cv", "min", "max", "statistics"];
 
 /// All entries with the same name, in file order.
@@ -79,7 +79,8 @@ fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns whether `entry` is a fit over other entries. In older versions only its keys show it.
+/// Returns whether `entry` is a fit over other entries. In older versions, this can only be
+/// detected by its keys.
 fn is_complexity(entry: &Value) -> bool {
     let named =
         json::text(entry, "aggregate_name").is_some_and(|name| ["BigO", "RMS"].contains(&name));
@@ -97,7 +98,7 @@ fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
     }
 }
 
-/// A failure or skip that the tool reports instead of values.
+/// A failure or skipped benchmark that the tool reports instead of values.
 enum ReportedFailure<'a> {
     Failed(&'a str),
     Skipped(&'a str),

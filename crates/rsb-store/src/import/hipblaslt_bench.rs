@@ -1,7 +1,8 @@
-//! `hipblaslt-bench`: as rocblas-bench, with the number of the solution before each line of names.
+//! `hipblaslt-bench`: like rocblas-bench, with the number of the solution before each line of
+//! column names.
 //!
-//! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, and `argument_model.hpp`
-//! prints the result.
+//! The values that it prints as GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³,
+//! and `argument_model.hpp` prints the result.
 
 use rsb_model::{BenchmarkType, DeviceType};
 
@@ -13,7 +14,8 @@ const TOOL: Tool = Tool {
     bandwidth: "hipblaslt-gb/s",
     gigabyte: 1.073_741_824,
     measured: &[
-        // HIPBLASLT_BENCH_FREQ and HIPBLASLT_BENCH_EFF, spelled with `_` or, earlier, with `-`.
+        // Columns of HIPBLASLT_BENCH_FREQ and HIPBLASLT_BENCH_EFF, spelled with `_` or, in older
+        // versions, with `-`.
         "lowest_*",
         "lowest-*",
         "avg_*",
@@ -30,14 +32,14 @@ const TOOL: Tool = Tool {
         "mem_read_bytes",
         "mem_write_bytes",
         "efficiency",
-        // Timing that continues until it is steady.
+        // Columns of the mode that measures until the time is steady.
         "batch",
         "samples",
         "hot_iters",
         "min_us",
         "cv",
         "status",
-        // From a file of HIPBLASLT_TUNING_FILE.
+        // Columns for solutions from the file in HIPBLASLT_TUNING_FILE.
         "solution_index",
         "soulution_index",
         "gcnarchname",
@@ -65,8 +67,8 @@ mod tests {
 
     const HEAD: &str = "transA,transB,grouped_gemm,batch_count,m,n,k,alpha,a_type,b_type,c_type,d_type,compute_type";
 
-    /// Returns a table of one product of size 1000 in each dimension, with the given columns after
-    /// its types.
+    /// Returns a table with one matrix product of size 1000 in each dimension. `names` are the
+    /// columns after the types.
     fn table(types: &str, names: &str, values: &str) -> String {
         format!(
             "[0]:{HEAD},{names}\n    N,T,0,1,1000,1000,1000,1,{types},{values}\n    --Solution \
@@ -131,8 +133,8 @@ mod tests {
                 "{types}: {run:?}"
             );
         }
-        // An old version printed only the type of the result, which does not determine that of the
-        // factors.
+        // An old version printed only the type of the result, which does not determine the types of
+        // the inputs.
         let text = "[0]transA,transB,m,n,k,d_type,compute_type,hipblaslt-Gflops,us\nN,N,1000,1000,1000,f16_r,f32_r,20000,100\n";
         let run = read(Format::HipblasltBench, text).unwrap();
         assert_eq!(run.benchmarks[0].fields().unwrap().text("dtype"), None);

@@ -71,7 +71,7 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     if let Some(peak) =
         json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max))
     {
-        // hyperfine writes zero if the system does not report memory usage.
+        // hyperfine writes zero if the system does not report the memory usage.
         if peak != 0.0 {
             found.fields.set("memory_used_mb", peak / 1e6);
         }
@@ -82,8 +82,9 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// Returns the percentage of failed runs, if the file has exit codes. A percentage is used because
-/// the number of runs differs between files; a command that fails is often faster.
+/// Returns the percentage of failed runs, if the file has exit codes. Files have different numbers
+/// of runs, so a count would not be comparable. Failures matter because a command that fails is
+/// often faster.
 fn failed_percent(result: &Value) -> Option<f64> {
     let codes = result.get("exit_codes")?.as_array().filter(|codes| !codes.is_empty())?;
     let failed = codes.iter().filter(|code| code.as_i64() != Some(0)).count();

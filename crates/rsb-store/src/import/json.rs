@@ -31,7 +31,7 @@ pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Pr
     list.ok_or_else(|| Problem::shape(format!("it has no list `{key}`")))
 }
 
-/// Returns the number `key`; `Ok(None)` if it is absent or null.
+/// Returns the number at `key`; `Ok(None)` if it is absent or null.
 pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String> {
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -41,12 +41,12 @@ pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String>
     }
 }
 
-/// Returns the number `key`, which the case requires.
+/// Returns the number at `key`, or an error if it is missing.
 pub(super) fn required_number(document: &Value, key: &str) -> Result<f64, String> {
     number(document, key)?.ok_or_else(|| format!("it has no `{key}`"))
 }
 
-/// Returns the count `key`, at least one; `None` if it is absent or null.
+/// Returns the count at `key`, which is at least one; `None` if it is absent or null.
 pub(super) fn count(document: &Value, key: &str) -> Result<Option<u64>, String> {
     let Some(number) = number(document, key)? else { return Ok(None) };
     if (1.0..=1e18).contains(&number) && number.fract() == 0.0 {
@@ -56,12 +56,12 @@ pub(super) fn count(document: &Value, key: &str) -> Result<Option<u64>, String> 
     }
 }
 
-/// Returns the text `key`, unless it is empty.
+/// Returns the text at `key`, unless it is empty.
 pub(super) fn text<'a>(document: &'a Value, key: &str) -> Option<&'a str> {
     document.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// Returns the numbers of the list `key`; `Ok(None)` if it is absent or null.
+/// Returns the numbers in the list at `key`; `Ok(None)` if it is absent or null.
 pub(super) fn numbers(document: &Value, key: &str) -> Result<Option<Vec<f64>>, String> {
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),

@@ -1,5 +1,5 @@
-//! The text of an output without what its way into a file added: prefixes of log lines, lines around
-//! a JSON document, and numbers that JSON does not have.
+//! Cleanup of captured output: removes prefixes of log lines and lines around a JSON document, and
+//! replaces numbers that are not valid JSON.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use rsb_model::Timestamp;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Log lines may have this many prefixes, such as one of a container and one of `mpirun`.
+/// Maximum number of prefixes of a log line, such as one of a container and one of `mpirun`.
 const MOST_PREFIXES: usize = 4;
-/// Documents are looked for at this many places that look like the beginning of one.
+/// Maximum number of positions at which a JSON document is searched for.
 const MOST_PLACES: usize = 20;
 
-/// Returns `text` as importers read it; documents between other lines count if `is_output` accepts
-/// them.
+/// Returns `text` in the form that importers read. JSON documents between other lines are extracted
+/// if `is_output` accepts them.
 pub(super) fn clean<'t>(text: &'t str, is_output: &dyn Fn(&Value) -> bool) -> Cow<'t, str> {
     if is_json(text) {
         return Cow::Borrowed(text);
@@ -28,14 +28,14 @@ pub(super) fn clean<'t>(text: &'t str, is_output: &dyn Fn(&Value) -> bool) -> Co
     }
 }
 
-/// Returns whether `text` is one or several JSON documents and nothing else.
+/// Returns whether `text` consists only of one or several JSON documents.
 fn is_json(text: &str) -> bool {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     matches!(documents.next(), Some(Ok(_))) && documents.all(|document| document.is_ok())
 }
 
-/// Returns `text` with `null` in place of the numbers `NaN`, `Infinity`, `-inf`, `nan(0x7ff)` and
-/// the like outside of strings; `None` if it contains none.
+/// Replaces numbers that JSON does not have, such as `NaN`, `Infinity`, `-inf` and `nan(0x7ff)`,
+/// with `null`, except in strings. Returns `None` if `text` contains none.
 fn replace_non_numbers(text: &str) -> Option<String> {
     let mut replaced = String::new();
     let mut kept = 0;
@@ -60,7 +60,7 @@ fn replace_non_numbers(text: &str) -> Option<String> {
     (kept > 0).then(|| replaced + text.get(kept..).unwrap_or_default())
 }
 
-/// Returns whether `token` is how a program printed a value that is not a finite number.
+/// Returns whether `token` is a printed infinity or NaN.
 fn is_non_number(token: &str) -> bool {
     let word = token.strip_prefix(['-', '+']).unwrap_or(token).to_ascii_lowercase();
     ["nan", "inf", "infinity"].contains(&word.as_str())
@@ -93,7 +93,8 @@ fn embedded_documents(text: &str, is_output: &dyn Fn(&Value) -> bool) -> Option<
         if !may_begin_document(rest) {
             continue;
         }
-        // Quotes in later lines could hide further numbers, so they are replaced in what remains.
+        // Unpaired quotes in the lines between documents could hide such numbers, so they are
+        // replaced from the beginning of each document on.
         if let Some(rest) = replace_non_numbers(rest)
             && first_document(&rest).is_some()
         {
@@ -109,7 +110,7 @@ fn embedded_documents(text: &str, is_output: &dyn Fn(&Value) -> bool) -> Option<
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns whether `text`, which begins with a bracket, goes on as a list or an object does; a log
+/// Returns whether `text`, which begins with a bracket, continues like a JSON list or object. A log
 /// line such as `[INFO] …` does not.
 fn may_begin_document(text: &str) -> bool {
     const VALUES: [&str; 10] =
@@ -131,10 +132,11 @@ fn first_document(text: &str) -> Option<(Value, usize)> {
     Some((document, documents.byte_offset()))
 }
 
-/// Returns the rest of a line after a prefix of one kind; `None` if it does not have it.
+/// Function that returns the rest of a line after a prefix of one kind; `None` if the line does not
+/// have the prefix.
 type Prefix = fn(&str) -> Option<&str>;
 
-/// Prefixes of log lines.
+/// Functions for all known prefixes of log lines.
 const PREFIXES: [Prefix; 8] = [
     after_github_step,
     after_time,
@@ -157,7 +159,8 @@ fn strip_prefixes(text: &str) -> Cow<'_, str> {
             let content = line.strip_suffix('\n').unwrap_or(line);
             let content = content.strip_suffix('\r').unwrap_or(content);
             stripped.push_str(after(content).unwrap_or(content));
-            // An importer may conclude from a missing end of line that a file was cut off.
+            // A missing line break at the end is kept, because importers take it as a sign that the
+            // file was cut off.
             stripped.push_str(if line.ends_with('\n') { "\n" } else { "" });
         }
         text = Cow::Owned(stripped);
@@ -171,7 +174,7 @@ fn is_shared(text: &str, after: Prefix) -> bool {
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         lines += 1;
         with += usize::from(after(line).is_some());
-        // Most outputs have no prefix, which their first lines show.
+        // Stop early: most outputs have no prefix, which is clear after 100 lines.
         if lines == 100 && with < 50 {
             return false;
         }
@@ -207,15 +210,16 @@ fn after_gitlab_section(line: &str) -> Option<&str> {
     is_head.then_some(rest)
 }
 
-/// `[1,0]<stdout>:`, also with a time before it: `mpirun`.
+/// `[1,0]<stdout>:`, optionally after a time: `mpirun`.
 fn after_rank(line: &str) -> Option<&str> {
-    /// Longest head, of a date, a time, a job and a rank.
+    /// Maximum length of the text before the stream name: a date, a time, a job and a rank.
     const LONGEST: usize = 80;
     let (head, rest) = line.split_once("<stdout>:").or_else(|| line.split_once("<stderr>:"))?;
     (head.len() <= LONGEST && head.contains('[')).then_some(rest)
 }
 
-/// `[pod/name/container] `, `[host:123] `: kubectl and hydra. A number alone is that of a solution.
+/// `[pod/name/container] `, `[host:123] `: kubectl and hydra. A number without a host is the number
+/// of a solution.
 fn after_bracket(line: &str) -> Option<&str> {
     let (tag, rest) = line.strip_prefix('[')?.split_once(']')?;
     let is_tag = tag.contains(['/', ':']) && !tag.contains(char::is_whitespace);
@@ -232,8 +236,8 @@ fn after_service(line: &str) -> Option<&str> {
     is_service.then(|| rest.strip_prefix(' ').unwrap_or(rest))
 }
 
-/// `Aug 06 16:30:28 host program[123]: `: journald and syslog; without the date if a time stamp was
-/// before it.
+/// `Aug 06 16:30:28 host program[123]: `: journald and syslog. The date is missing if a time stamp
+/// preceded it.
 fn after_journal_head(line: &str) -> Option<&str> {
     let (head, rest) = line.split_once("]: ").or_else(|| Some((line.strip_suffix("]:")?, "")))?;
     let (head, process) = head.rsplit_once('[')?;

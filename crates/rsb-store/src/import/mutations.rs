@@ -188,7 +188,8 @@ fn a_cut_anywhere_before_the_last_figure_is_told() {
         for at in 0..end {
             let Ok(run) = read(*format, &text[..at]) else { continue };
             check(&run);
-            // A list of calls without a length may lack whole calls at its end.
+            // If the output does not contain the number of calls, complete calls that are missing
+            // at its end cannot be detected.
             let is_open_ended = matches!(
                 format,
                 Format::RocblasBench

@@ -33,12 +33,12 @@ const FIGURES: [&str; 8] =
 pub(super) struct Section<'a> {
     /// Program name, such as `all_reduce_perf`, if the log has it.
     pub(super) name: Option<&'a str>,
-    /// Group and number of each rank.
+    /// Group and number of each rank, as listed in the log.
     ranks: Vec<(u64, u64)>,
-    /// Number of ranks per process.
+    /// Number of ranks of one process.
     ranks_each: usize,
     pub(super) columns: Option<Columns<'a>>,
-    /// Rows of its table, with their line numbers.
+    /// Rows of the table, with their line numbers.
     pub(super) rows: Vec<(usize, Cow<'a, str>)>,
     /// Number of wrong values over all rows.
     pub(super) wrong: u64,
@@ -47,8 +47,8 @@ pub(super) struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Returns the number of ranks in one group. The list of one process may be incomplete, because
-    /// it is limited to 2048 characters.
+    /// Returns the number of ranks in one group. The list in the log may be incomplete, because a
+    /// process prints at most 2048 characters of it.
     pub(super) fn ranks(&self) -> usize {
         let first = self.ranks.first().map(|(group, _)| *group);
         self.ranks.iter().filter(|(group, _)| Some(*group) == first).count().max(self.ranks_each)
@@ -59,8 +59,8 @@ impl Section<'_> {
         self.ranks.iter().map(|(group, _)| group).collect::<HashSet<_>>().len()
     }
 
-    /// Returns whether a rank is listed twice, which happens if programs built without MPI each
-    /// measure separately.
+    /// Returns whether a rank is listed twice. This happens if programs were built without MPI, so
+    /// that each one measures separately.
     pub(super) fn has_repeated_rank(&self) -> bool {
         self.ranks.iter().collect::<HashSet<_>>().len() < self.ranks.len()
     }
@@ -99,7 +99,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Parses the column names in `words`, below the line `title`.
+    /// Parses the column names in `words`; `title` is the line above them.
     fn of(words: &[&'a str], title: &str, line: usize) -> Option<Self> {
         let is_header = words.first() == Some(&"size")
             && ["type", "algbw", "busbw"].iter().all(|name| words.contains(name));
@@ -107,7 +107,7 @@ impl<'a> Columns<'a> {
             return None;
         }
         let first = words.iter().position(|name| is_time(name))?;
-        // Versions and options add columns between the known ones.
+        // Some versions and options add columns between the known ones.
         let last = words.iter().rposition(|name| is_figure(name))?;
         let (parameters, figures) = (words.get(..first)?, words.get(first..=last)?);
         let rest = words.len() - parameters.len() - figures.len();
@@ -183,8 +183,8 @@ fn is_time(name: &str) -> bool {
     ["time", "cputime"].contains(&name)
 }
 
-/// Returns the placement of each of `parts`, from the line above the names. With a single part,
-/// only that line names it.
+/// Returns the placement of each of `parts`, from the line above the column names. If there is only
+/// one part, no other line names its placement.
 fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
     let words: Vec<&str> = title.split_whitespace().collect();
     let out_of_place = words.iter().position(|word| *word == "out-of-place");
@@ -229,7 +229,7 @@ struct Reader<'a> {
     section: Section<'a>,
     /// Programs named in lines before the table.
     programs: Vec<&'a str>,
-    /// The previous comment.
+    /// Text of the previous comment line.
     title: &'a str,
     messages: Messages<'a>,
     /// The row that a message split, until its last piece is read.
@@ -389,7 +389,7 @@ fn programs(line: &str) -> impl Iterator<Item = &str> {
 /// `nccl-allreduce-8.log`.
 pub(super) fn program_of(path: &Path) -> Option<String> {
     let mut name = lowercase_letters(&path.file_stem()?.to_string_lossy());
-    // Longer names come first, because `reduce` is part of `all_reduce`.
+    // Longer names are tried first, because `reduce` is part of `all_reduce`.
     let mut found = COLLECTIVES.iter().filter(|collective| {
         let rest = name.replace(&lowercase_letters(collective), " ");
         let is_in = rest != name;

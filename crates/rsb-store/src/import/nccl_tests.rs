@@ -1,8 +1,8 @@
-//! nccl-tests and rccl-tests: one row per size, out of place and in place, each with microseconds
-//! and GB/s.
+//! nccl-tests and rccl-tests: one row per size, with microseconds and GB/s out of place and in
+//! place.
 //!
-//! The algorithm bandwidth is size over time; the bus bandwidth is the same times a factor of the
-//! collective. They have separate fields and never replace each other.
+//! The algorithm bandwidth is size over time; the bus bandwidth is the algorithm bandwidth times a
+//! factor of the collective. They have separate fields and never replace each other.
 
 use rsb_model::{BenchmarkType, DeviceType, Dtype, Fields};
 
@@ -22,7 +22,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each part of each row of each program in the log.
+/// Adds each part of each row of each program in the log to the run.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     if rccl_table::is_table(input.text) {
         return rccl_table::read(input.text, sink);
@@ -120,8 +120,8 @@ impl Table<'_> {
         parts.join("/")
     }
 
-    /// Returns the wrong values in this part, or those of the whole table if the rows have no
-    /// counts.
+    /// Returns a message about wrong values in this part, or in the whole table if the rows do not
+    /// contain counts; `None` if there are none.
     fn wrong_in(&self, part: &Part<'_>) -> Option<String> {
         match part.figure("#wrong").map(str::parse::<f64>) {
             Some(Ok(0.0)) => None,
@@ -160,7 +160,8 @@ impl Table<'_> {
     }
 }
 
-/// Columns after the time in every version; others are noted by their names.
+/// Columns after the time that every version has; other columns are stored in the metadata under
+/// their names.
 const USUAL: [&str; 4] = ["algbw", "busbw", "#wrong", "error"];
 
 pub(super) fn wrong_values(count: f64) -> String {
@@ -368,7 +369,7 @@ mod tests {
             ["[1,0]<stdout>:", "[prterun-host-9@1,0]<stdout>: ", "[host:123] ", "[0] ", "0: "]
         {
             let lines = sample(Format::NcclTests).lines().map(|line| format!("{tag}{line}\n"));
-            // Another rank logs in between.
+            // Log lines of another rank between the lines of the table.
             let text: String = lines
                 .flat_map(|line| [line, "[1,1]<stdout>:host:8:8 [1] NCCL INFO x\n".to_owned()])
                 .collect();
@@ -476,14 +477,14 @@ mod tests {
                 "8 2 float sum -1 9.00 1.00 1.50 0 1 2 3 4 8.00 2.00 3.00 0 1 2 3 4",
                 &[("out-of-place", 9.0), ("in-place", 8.0)],
             ),
-            // A second time, of the GPU's events.
+            // A second time column, from the GPU's events.
             (
                 TITLE,
                 &NAMES.replace("time", "time hipevt"),
                 "8 2 float sum -1 9.00 8.50 1.00 1.50 0 8.00 7.50 2.00 3.00 N/A",
                 &[("out-of-place", 9.0), ("in-place", 8.0)],
             ),
-            // Nothing is reduced, and the operation name is blank.
+            // A collective without a reduction; the operation name is blank.
             (
                 TITLE,
                 NAMES,

@@ -113,15 +113,15 @@ const NCCL_CURE: &str = "import the whole output of the program";
 const HISTORY: &str = "the history of github-action-benchmark, with many runs";
 const HISTORY_CURE: &str = "show it with `trend --input FILE`";
 
-/// Returns why an output is refused and the cure, if it has a recognized format that is not
-/// imported: its `document`, or else its `text`.
+/// Returns the reason why an output is refused, and the alternative, if `document`, or else `text`,
+/// has a recognized format that is not imported.
 pub(super) fn refusal_reason(document: Option<&Value>, text: &str) -> Option<(String, String)> {
     let found = document.and_then(|document| ALL.iter().find(|format| (format.is)(document)));
     let known = found.map(|found| (found.name, found.cure)).or_else(|| text_reason(text));
     known.map(|(name, cure)| (format!("it is {name}, which cannot be imported"), cure.to_owned()))
 }
 
-/// Returns the name and the cure of a text that is recognized but not imported.
+/// Returns the name of a recognized text format that is not imported, and the alternative.
 fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
     if text.trim_start().starts_with("window.BENCHMARK_DATA") {
         return Some((HISTORY, HISTORY_CURE));
@@ -133,8 +133,9 @@ fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
     TEXTS.iter().find(is_known).map(|known| (known.name, known.cure))
 }
 
-/// Returns whether `document` is of `SGLang`, whose other keys are those of vLLM. A `backend` called
-/// `sglang` would not show it, because vLLM's client can send requests to that server too.
+/// Returns whether `document` was written by `SGLang`, whose other keys are the same as vLLM's. A
+/// `backend` called `sglang` is not enough, because vLLM's client can send requests to an SGLang
+/// server too.
 pub(super) fn is_sglang(document: &Value) -> bool {
     has(document, &["total_output_tokens_retokenized"])
 }
@@ -244,7 +245,7 @@ mod tests {
             ("node:7:9 [0] NCCL INFO comm destroyed", "NCCL", "whole output"),
             ("# Out of bounds values : 0 OK\n# Avg bus bandwidth : 336", "NCCL", "whole output"),
         ] {
-            // Independent of the file name.
+            // The result does not depend on the file name.
             for file in ["out.json", "vllm.json"] {
                 let error = import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH)
                     .unwrap_err()

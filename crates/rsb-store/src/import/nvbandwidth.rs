@@ -21,7 +21,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Adds each cell of each matrix, and its sum.
+/// Adds each cell of each matrix, and the sum of the matrix.
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     if input.text.trim_start().starts_with('{') {
         return read_json(input.text, sink);
@@ -59,7 +59,7 @@ fn tell_waived(waived: usize, sink: &mut Sink) {
     }
 }
 
-/// Returns the name after one of `words`, as in `Running NAME.`
+/// Returns the name after one of the prefixes `words`, as in `Running NAME.`
 fn after<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
     let name = words.iter().find_map(|word| line.strip_prefix(word))?;
     let name = name.trim().trim_end_matches('.');
@@ -99,7 +99,7 @@ impl<'a> Test<'a> {
     fn take(&mut self, line: &'a str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((name, sum)) = sum(&words) {
-            // Lines after a sum belong to the next matrix.
+            // Lines after a sum belong to the next matrix of the test.
             if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
                 matrix.rename(name);
                 matrix.sum = Some(sum.to_owned());
@@ -138,8 +138,8 @@ fn is_number(word: &str) -> bool {
     word.parse::<u32>().is_ok()
 }
 
-/// Returns whether `cells` have a value for each of `columns`. The row label need not be a number,
-/// as in `0->1`.
+/// Returns whether `cells` consist of a row label and a value for each of `columns`. The label is
+/// not always a number: `0->1`.
 fn is_row(cells: &[&str], columns: usize) -> bool {
     cells.len() == columns
         && cells.iter().all(|cell| cell.parse::<f64>().is_ok() || cell.eq_ignore_ascii_case("n/a"))
@@ -152,8 +152,8 @@ fn is_title(line: &str) -> bool {
         || line.ends_with(" BW")
 }
 
-/// Returns the part in a title, as in `… Read1 bandwidth (GB/s)`. The sum has it too, and has
-/// priority.
+/// Returns the part named in a title such as `… Read1 bandwidth (GB/s)`. If the line of the sum
+/// names a part, that part is used instead.
 fn part_of(title: &str) -> String {
     let before = title
         .split_whitespace()
@@ -181,7 +181,7 @@ fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
             }
             (Err(problem), None) => return Err(problem),
         }
-        // An error of a test is stored next to the list of tests, without the name of the test.
+        // JSON has the error of a test next to the list of tests, without the name of the test.
         if let Some(error) = error {
             sink.put_failed("error", error);
         }
@@ -349,7 +349,8 @@ mod tests {
             figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
         assert_eq!(found.collect::<Vec<_>>(), each.collect::<Vec<_>>());
         assert_eq!(run.benchmarks.len(), 9, "cells on the diagonal are not cases");
-        // Cut within the second: results that were read are kept, and the missing sum is a failure.
+        // Cut off within the second matrix: the results before the cut are kept, and the missing
+        // sum is a failure.
         let cut = text(
             both_directions()
                 .split("SUM device_to_device_bidirectional_memcpy_read_ce_read2")

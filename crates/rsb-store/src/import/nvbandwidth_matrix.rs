@@ -16,7 +16,7 @@ pub(super) struct Matrix<'a> {
     pub(super) columns: Vec<String>,
     /// Label and cells of each row.
     pub(super) rows: Vec<(String, Vec<&'a str>)>,
-    /// Printed sum. JSON has it only for the last matrix of a test.
+    /// Printed sum. In JSON, only the last matrix of a test has it.
     pub(super) sum: Option<String>,
 }
 
@@ -71,8 +71,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Returns whether rows and columns are the same devices. Some titles of multi-node tests name
-    /// a CPU by mistake.
+    /// Returns whether rows and columns are the same devices. The test name is checked too, because
+    /// some titles of multi-node tests name a CPU by mistake.
     fn is_between_gpus(&self) -> bool {
         self.test.contains("device_to_device")
             || self.title.contains("GPU(row)") && self.title.contains("GPU(column)")

@@ -18,8 +18,8 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "nvbench",
     benchmark_type: BenchmarkType::GpuPerformance,
     device_type: Some(DeviceType::Gpu),
-    // A run of this program has both keys, too; one in a newer format must not be read as
-    // nvbench's.
+    // A run of this program also has both keys; one in a newer format must not be read as output of
+    // nvbench.
     is_document: |document| {
         json::has_keys(document, &["devices", "benchmarks"])
             && !json::has_keys(document, &["run_id"])
@@ -63,7 +63,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Path of the document, and the GPUs that it lists.
+/// Path of a document, and the GPUs listed in it.
 struct Source<'a> {
     path: &'a Path,
     devices: &'a [Value],
@@ -121,7 +121,7 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
 /// a device.
 const TIMES: [&str; 3] = ["nv/cold/time/gpu", "nv/cold/time/cpu", "nv/cpu_only/time/cpu"];
 
-/// Creates a case from the median, which newer versions write, or else from the mean.
+/// Creates a case from the median, which only newer versions write, or else from the mean.
 fn summarized(summaries: &Summaries<'_>) -> Result<ImportedCase, String> {
     for time in TIMES {
         for estimator in ["median", "mean"] {
@@ -140,7 +140,7 @@ fn mean(summaries: &Summaries<'_>) -> Option<f64> {
     TIMES.iter().find_map(|time| summaries.number(&format!("{time}/mean")).ok()?)
 }
 
-/// The summaries of a state, found by tag. nvbench writes 64-bit numbers as text.
+/// The summaries of a state, which are looked up by tag. nvbench writes 64-bit numbers as text.
 struct Summaries<'a>(&'a [Value]);
 
 impl Summaries<'_> {
@@ -159,13 +159,14 @@ impl Summaries<'_> {
     }
 }
 
-/// Reads the samples in seconds; an error is the reason why their file cannot be used.
+/// Reads the samples, in seconds; `None` if there are none. The error is the reason why the file of
+/// the samples cannot be used.
 fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>>, String> {
     const TAG: &str = "nv/json/bin:nv/cold/sample_times";
     let Some(name) = summaries.value(TAG, "filename").and_then(Value::as_str) else {
         return Ok(None);
     };
-    // An untrusted document may only refer to files near it.
+    // The document is untrusted, so it may only refer to files in its own directory or below.
     let named = Path::new(name);
     if !named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(format!("`{name}` is outside the directory of the document"));

@@ -23,7 +23,8 @@ pub(super) const IMPORTER: Importer = Importer {
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;
-    // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.
+    // Up to version 4.0, the time is from `utcnow` and has no zone; since 5.0, it is from
+    // `now(timezone.utc)` and has one.
     sink.read_timestamp(&document, "datetime", Unzoned::Utc)?;
     for one in tests {
         let name =

@@ -1,6 +1,7 @@
 //! Files that rccl-tests writes with `-x FILE -Z csv` or `-Z json`: a row per size and placement.
 //!
-//! Their cases have the names of those of the printed table, without the root, which is not in them.
+//! The cases have the same names as those of the printed table, but without the root, which these
+//! files do not contain.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::nccl_log;
 use super::nccl_tests::{Measured, wrong_values};
 use super::sink::{ImportedCase, Sink};
 
-/// The values of a row by column, in lower case.
+/// Values of a row by column name, in lower case.
 type Columns = BTreeMap<String, String>;
 
 /// Returns whether `document` is a row, or a list of rows.
@@ -22,7 +23,7 @@ pub(super) fn is_document(document: &Value) -> bool {
     row.is_some_and(|row| json::has_keys(row, &["size", "algBw", "busBw"]))
 }
 
-/// Returns whether `text` is such a file.
+/// Returns whether `text` is a CSV or JSON file in this format.
 pub(super) fn is_table(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
     let is_csv = ["size", "time", "algbw", "busbw"]
@@ -66,8 +67,8 @@ pub(super) fn read(text: &str, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the names of the columns with `nodes`, which some versions write in the rows but not in
-/// the header.
+/// Returns the column names with `nodes` added: some versions write this value in the rows but not
+/// its name in the header.
 fn with_nodes(names: &[String]) -> Vec<String> {
     let mut names = names.to_vec();
     if let Some(ranks) = names.iter().position(|name| name == "ranks")
@@ -108,12 +109,12 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the value in the column `name`, unless it is empty.
+    /// Returns the value in the column `name`; `None` if it is empty.
     fn text(&self, name: &str) -> Option<&'a str> {
         self.columns.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Returns the program, such as `all_reduce_perf` for `AllReduce`.
+    /// Returns the name of the program, such as `all_reduce_perf` for `AllReduce`.
     fn program(&self) -> String {
         let collective = self.text("name").or_else(|| self.text("collective"));
         let collective = collective.unwrap_or("unnamed");
@@ -178,7 +179,7 @@ mod tests {
         for text in [
             "numCycle,name,nodes,ranks,ranksPerNode,gpusPerRank,size,type,redop,inPlace,time,algBw,busBw,wrong\n\
              0,\"AllReduce\",1,8,8,1,1048576,\"float\",\"sum\",1,55.66,18.84,32.97,\"0\"\n",
-            // Its header lacks the number of nodes.
+            // The header lacks the number of nodes.
             "numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong\n\
              0,\"AllReduce\",1,8,8,1,1048576,\"float\",\"sum\",1,55.66,18.84,32.97,\"0\"\n",
             "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\r\n\

@@ -1,4 +1,5 @@
-//! `rocblas-bench`: a line of names and a line of values per call, in GFLOP/s and microseconds.
+//! `rocblas-bench`: for each call, a line of column names and a line of values, in GFLOP/s and
+//! microseconds.
 
 use rsb_model::{BenchmarkType, DeviceType};
 

@@ -1,6 +1,6 @@
 //! `roofline.csv` of ROCm Compute Profiler (formerly Omniperf) and of its utility `roofline`: one
-//! line per GPU, with GB/s and GFLOP/s and the ends of their intervals. The peak values of the GPU
-//! are derived from `sysinfo.csv` in the same directory.
+//! line per GPU, with GB/s and GFLOP/s and the limits of their confidence intervals. The peak
+//! values of the GPU are derived from `sysinfo.csv` in the same directory.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) const IMPORTER: Importer = Importer {
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let gpu = Gpu::beside(input.path);
     let rows = rows(input.text).map_err(Problem::shape)?;
-    // The tool ends every line, so the last value of an unterminated line may lack digits.
+    // The tool ends every line with a line break. Without one, the last value may lack digits.
     let cut = rows.last().and_then(|row| row.last()).filter(|_| !input.text.ends_with('\n'));
     for row in &rows {
         let device = text(row, "device").ok_or_else(|| Problem::shape("a line has no `device`"))?;
@@ -91,7 +91,7 @@ fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
         .filter(|value| !value.is_empty())
 }
 
-/// Quantity in a column.
+/// Quantity in a column of the file.
 #[derive(Debug, PartialEq, Eq)]
 enum Figure {
     /// Bandwidth of a memory or cache, in GB/s.
@@ -101,7 +101,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// Parses a column name such as `hbmbw` or `mfmabf16flops`; returns `None` for the ends of
+    /// Parses a column name such as `hbmbw` or `mfmabf16flops`; returns `None` for the limits of
     /// intervals.
     fn of(column: &str) -> Option<Self> {
         if let Some(memory) = column.strip_suffix("bw") {
@@ -135,7 +135,8 @@ impl Figure {
             }
             Self::Rate(engine, dtype) => {
                 fields.set("gflops", value);
-                // The name of an 8-bit type is ambiguous.
+                // The column name does not determine the kind of 8-bit type, so the data type is
+                // not set.
                 if let Ok(dtype) = dtype.parse::<Dtype>() {
                     fields.set("dtype", dtype.as_str());
                     let peak = gpu.and_then(|gpu| gpu.peak_tflops(dtype, *engine));
@@ -223,7 +224,7 @@ mod tests {
         let run = import_text(&file, text, None, Timestamp::UNIX_EPOCH).unwrap();
         let peak =
             |at: usize, name| run.benchmarks[at].fields().unwrap().number(name).unwrap().round();
-        // 104 × 1024 × 1.7 GHz of the matrix units for bf16.
+        // Peak of the matrix units for bf16: 104 × 1024 × 1.7 GHz.
         assert_eq!((peak(0, "peak_bandwidth_gb_s"), peak(2, "peak_gflops")), (1638.0, 181_043.0));
     }
 

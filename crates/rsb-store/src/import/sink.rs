@@ -24,7 +24,7 @@ pub(super) struct ImportedCase {
     pub(super) fields: Fields,
     /// Samples, if the tool keeps them; one list per process.
     pub(super) samples: Vec<Samples>,
-    /// Data that has no field.
+    /// Metadata without a field of its own.
     pub(super) metadata: Map<String, Value>,
 }
 
@@ -54,7 +54,7 @@ impl ImportedCase {
         Self { samples: samples.collect(), ..Self::default() }
     }
 
-    /// Adds a value that has no field, unless it is null.
+    /// Adds metadata without a field of its own, unless it is null.
     pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
         let value = value.into();
         if !value.is_null() {
@@ -91,8 +91,8 @@ impl Sink {
     /// following cases.
     ///
     /// # Errors
-    /// If the value is not a time. The file's own time may be that of a copy and would silently
-    /// reorder the history.
+    /// If the value is not a time. The modification time is not used instead: it may be that of a
+    /// copy and would silently reorder the history.
     pub(super) fn read_timestamp(
         &mut self,
         document: &Value,
@@ -125,7 +125,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Adds a note for the reader of the run.
+    /// Adds a note to the run.
     pub(super) fn note(&mut self, text: String) {
         let note = Note::Text(text);
         if !self.run.notes.contains(&note) {
@@ -133,7 +133,7 @@ impl Sink {
         }
     }
 
-    /// Adds the case `name`, or a failed case with the reason it cannot be read.
+    /// Adds the case `name` or, if the case could not be read, a failed case with the reason.
     pub(super) fn put(&mut self, name: &str, found: Result<ImportedCase, String>) {
         match found.and_then(check_case) {
             Ok(found) => self.put_measured(name, found),
@@ -182,7 +182,7 @@ impl Sink {
     }
 
     /// Returns the id for a case name. Repeated names are numbered, because they are different
-    /// cases and must not replace each other.
+    /// cases and must not overwrite each other.
     fn id(&mut self, name: &str) -> CaseId {
         let clean: String =
             name.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,12 +1,13 @@
 //! vLLM's serving benchmark: one document per run, with means and percentiles over its requests.
 //!
-//! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is
-//! a separate case, since a better median may hide a worse tail. Failed requests have no latency:
-//! they are reported, they count against the goodput, and the request rate of a run with failures
-//! is not compared.
+//! Keys that end in `_ms` are in milliseconds; the same keys without this suffix are in seconds.
+//! Each statistic is a separate case, because a better median may hide a worse tail. Failed
+//! requests have no latency: they are reported, they lower the goodput, and the request rate of a
+//! run with failures is not compared.
 //!
 //! An id contains the parameters of the load, never its results. The tool records neither the
-//! dataset nor its lengths; if they are given with `--metadata`, the ids contain them.
+//! dataset nor the lengths of its requests; if they are given with `--metadata`, the ids contain
+//! them.
 
 use rsb_model::{BenchmarkType, Fields};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use super::not_imported;
 use super::sink::{ImportedCase, Sink};
 use super::{Importer, Input};
 
-/// Metrics of a request in the tool, and their fields.
+/// Names of request metrics in the tool's output, and the corresponding fields.
 const LATENCIES: [(&str, &str); 4] =
     [("ttft", "ttft_ms"), ("tpot", "tpot_ms"), ("itl", "itl_ms"), ("e2el", "total_latency_ms")];
 
@@ -104,7 +105,7 @@ struct Requests {
     sent: f64,
     completed: f64,
     failed: f64,
-    /// Number of requests that met their targets, if there were any targets.
+    /// Number of requests that met their latency targets; `None` if no targets were set.
     good: Option<f64>,
     seconds: f64,
 }
@@ -176,7 +177,7 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
     losses(name, requests, goodput == Ok(0.0), sink);
 }
 
-/// Adds failed cases and a note for lost requests, because a rate that hides them is not reported.
+/// Adds failed cases and a note for failed requests, so that they are not hidden behind a rate.
 fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) {
     if none_is_good {
         let why =
@@ -190,10 +191,10 @@ fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) 
     }
 }
 
-/// Returns the good requests per second: those within their targets, or all completed ones if there
-/// were no targets.
+/// Returns the goodput in requests per second: requests that met their targets, or all completed
+/// requests if there were no targets.
 fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
-    // For some months the key had a colon.
+    // Some versions wrote the key with a colon.
     let reported =
         json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
     // Failed requests are included in the duration but not in the count.
@@ -320,7 +321,7 @@ mod tests {
         let text = sample(Format::Vllm);
         let asked = "num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99";
         for (from, to) in [
-            // Fewer requests completed, with other lengths than before.
+            // Results differ from the original: fewer completed requests, and other lengths.
             ("\"completed\": 40, ", "\"completed\": 39, \"failed\": 1, "),
             ("40960", "40961"),
             ("5120", "7"),

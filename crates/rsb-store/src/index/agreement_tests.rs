@@ -1,5 +1,5 @@
-//! After any sequence of adding, rewriting, damaging and deleting runs, the index equals one built
-//! from the existing files.
+//! Tests that after any sequence of adding, rewriting, damaging and deleting runs, the index equals
+//! one built from the existing files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::check;
 use crate::store::Store;
 use crate::testing::{machine, measured_case, run, skipped_case};
 
-/// A step that affects one of a few runs.
+/// A step on one of a few runs.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The run is measured, or rewritten with other values.
+    /// The file of the run is written, or rewritten with other values.
     Write { run: u8, cases: u8, level: u8 },
-    /// Its file is deleted.
+    /// The file of the run is deleted.
     Delete { run: u8 },
-    /// Its file is truncated.
+    /// The file of the run is truncated.
     Cut { run: u8 },
-    /// The directory is opened.
+    /// The results directory is opened.
     Open,
 }
 

@@ -19,7 +19,7 @@ pub(super) fn in_order<I: Sync, T: Send, E>(
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     let work_on = |chunk: &[I]| -> Vec<T> {
-        // No thread is started for a single item, as after a run.
+        // For a single item, such as after a run, no thread is started.
         if let [only] = chunk { vec![work(only)] } else { chunk.par_iter().map(&work).collect() }
     };
     let mut chunks = items.chunks(AT_ONCE);

@@ -1,5 +1,5 @@
 //! Rebuilds an index of an earlier version in one transaction: if that fails, as on a full disk,
-//! the index stays as it was.
+//! the index stays unchanged.
 //!
 //! The runs are read again from their files; a run without a file is dropped. Comparisons are
 //! carried over.
@@ -17,7 +17,7 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings the tables to the current schema version. If the index was not new, reads the runs of
+/// Upgrades the tables to the current schema version. Unless the index is new, reads the runs of
 /// `results_dir` again.
 pub(super) fn bring_up(
     connection: &mut Connection,
@@ -52,9 +52,9 @@ pub(super) fn bring_up(
     Ok(notices)
 }
 
-/// Returns metrics that the index has with another unit or direction than this program. Run files
-/// record neither, so the program of another version read them, and its values must not be mixed
-/// with those that this one reads.
+/// Returns metrics that the index stores with another unit or direction than this program. Units
+/// and directions come from the program that indexed the files, so values of different versions
+/// must not be mixed.
 fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement =
         connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;

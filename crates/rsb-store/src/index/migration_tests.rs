@@ -1,4 +1,4 @@
-//! Indexes of earlier versions are rebuilt from the run files, or stay as they are.
+//! Tests that indexes of earlier versions are either rebuilt from the run files or left unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::history::HistoryFilter;
 use crate::store::Store;
 use crate::testing::{comparison, measured_case, run};
 
-/// Number of cases per run, so that their rows fill several database pages.
+/// Number of cases per run: enough for their rows to fill several database pages.
 const CASES: u32 = 400;
 
 /// Schema version of an earlier program.
@@ -42,7 +42,7 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     fs::remove_file(files.pop().unwrap()).unwrap();
     let index = Connection::open(results.join("benchmarks.db")).unwrap();
     index.pragma_update(None, "foreign_keys", "OFF").unwrap();
-    // Small, so that a rebuilt index needs more pages.
+    // The index is kept small, so that the rebuilt one needs more pages.
     index
         .execute_batch(
             "ALTER TABLE runs DROP COLUMN branch; DELETE FROM results WHERE position > 0",
@@ -127,13 +127,13 @@ fn a_crash_in_the_middle_leaves_the_earlier_index_as_it_was() {
     let (_dir, results) = earlier_index();
     let mut connection = Connection::open(results.join("benchmarks.db")).unwrap();
     connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
-    // Force uncommitted pages to disk.
+    // Force SQLite to write uncommitted pages to disk.
     connection.pragma_update(None, "cache_size", 1).unwrap();
     let copies = Arc::new(Mutex::new(Vec::new()));
     let looks = AtomicUsize::new(0);
     let (from, into) = (results.clone(), Arc::clone(&copies));
     let handler = move || {
-        // The state that a kill at this moment would leave.
+        // Copies the files in the state in which a kill at this moment would leave them.
         if looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(4) {
             let copy = tempfile::tempdir().unwrap();
             for suffix in ["", "-wal"] {

@@ -1,5 +1,5 @@
-//! Index rows of a run. They are computed on the thread that reads the run, and are small compared
-//! with it.
+//! Index rows of a run. They are computed on the thread that reads the run, and need much less
+//! memory than the run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::files::StampedFile;
 #[derive(Debug)]
 pub(crate) struct RunRows {
     pub(super) run_id: String,
-    /// Path of the run file; `file` is its name.
+    /// Path of the run file; `file` is only the name.
     pub(super) path: PathBuf,
     pub(super) file: String,
     pub(super) stamp: String,
@@ -60,12 +60,12 @@ pub(crate) struct CaseText {
     pub(crate) parameter_count: Option<i64>,
     /// Runtime of the model, or framework, or backend of the device.
     pub(crate) backend: Option<String>,
-    /// Part of the id after the device, without what other columns contain. With these columns it
-    /// identifies the case.
+    /// Part of the id after the device, without the parts that other columns contain. Together with
+    /// those columns, it identifies the case.
     pub(crate) workload: String,
 }
 
-/// Outcome and classification of a result. Unknown texts are empty.
+/// Outcome and classification of a result. An unknown text is stored as empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VariantText {
     pub(crate) benchmark: String,
@@ -77,9 +77,9 @@ pub(crate) struct VariantText {
 #[derive(Debug)]
 pub(crate) struct PointRow {
     pub(crate) field: &'static Field,
-    /// Value of the run; `None` if its samples are invalid.
+    /// Value that the gate's history uses; `None` if the samples are invalid.
     pub(crate) value: Option<f64>,
-    /// Value in the record, if it differs.
+    /// Value in the run file, if it differs from `value`.
     pub(crate) recorded: Option<f64>,
 }
 
@@ -152,7 +152,7 @@ impl ResultRow {
 fn point(result: &BenchmarkResult, field: &'static Field, recorded: f64) -> PointRow {
     let value = match field.name {
         TIME => result.figure(TIME),
-        // The same value for a benchmark that reports microseconds.
+        // Same time in microseconds, for a benchmark that reports it in this unit.
         "time_us" if !result.samples.is_empty() => {
             result.figure(TIME).map(|milliseconds| milliseconds * 1e3)
         }
@@ -210,7 +210,7 @@ impl CaseText {
     }
 }
 
-/// Returns the usual spelling of a data type.
+/// Returns the canonical spelling of a data type.
 fn precision(name: &str) -> String {
     name.parse::<Dtype>().map_or_else(|_| name.to_owned(), |dtype| dtype.to_string())
 }

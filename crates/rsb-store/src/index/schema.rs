@@ -50,10 +50,10 @@ pub(super) const COMPARISONS: &str = "
 ";
 
 /// Tables for runs. Times are microseconds since 1970, in UTC. A variant is a case with one
-/// benchmark, type, outcome and device type, so that a series has a single outcome. `value` of a
-/// point is the value that the gate's history uses; `recorded` is the value in the record if it
-/// differs. A day is in UTC, and its total covers measured values. `started` of a result is copied
-/// from its run, so that the index finds the last result of a variant.
+/// benchmark, type, outcome and device type, so that all points of a series have the same outcome.
+/// `value` of a point is the value that the gate's history uses; `recorded` is the value in the run
+/// file if it differs. A day is in UTC, and its total covers measured values. `started` of a result
+/// is copied from its run, so that an index finds the last result of a variant.
 const RUNS: &str = "
     CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
     CREATE TABLE runs (
@@ -108,15 +108,15 @@ fn point_of(name: &str) -> String {
     )
 }
 
-/// Metrics for `latency_ms`. The time of an iteration comes last, because it may be that of many
-/// requests.
+/// Metrics that may provide `latency_ms`, in order of preference. The time of an iteration comes
+/// last, because an iteration may consist of many requests.
 pub(crate) const LATENCY_MS: &[&str] = &["latency_p50_ms", "p50_latency_ms", "time_ms", "time_us"];
 
-/// Metrics for `peak_memory_mb`: of the GPU, else of the host.
+/// Metrics that may provide `peak_memory_mb`: the GPU's memory, or else the host's.
 pub(crate) const PEAK_MEMORY_MB: &[&str] = &["gpu_memory_peak_mb", "memory_used_mb"];
 
-/// Returns SQL for the first of `metrics` that a result has, with microseconds in milliseconds;
-/// `value_of` returns the SQL for one metric.
+/// Returns SQL for the value of the first of `metrics` that a result has, with microseconds
+/// converted to milliseconds; `value_of` returns the SQL for one metric.
 pub(crate) fn first_of(metrics: &[&str], value_of: fn(&str) -> String) -> String {
     let in_unit = |name: &&str| {
         let value = value_of(name);
@@ -130,7 +130,7 @@ pub(crate) fn moment_of(column: &str) -> String {
     format!("strftime('%Y-%m-%dT%H:%M:%SZ', {column} / 1000000, 'unixepoch')")
 }
 
-/// Everything except the comparisons.
+/// All tables and views except the comparisons.
 pub(super) static RUN_TABLES: LazyLock<String> = LazyLock::new(|| format!("{RUNS}{}", views()));
 
 fn views() -> String {
@@ -139,7 +139,7 @@ fn views() -> String {
                        x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
-    // A property on which the cases of a model disagree is NULL.
+    // If the models of a case differ in a property, its value is NULL.
     let [one_architecture, one_count] = ["c.architecture_type", "c.parameter_count"]
         .map(|column| format!("iif(min({column}) = max({column}), min({column}), NULL)"));
     let [throughput, memory, first_token] =

@@ -1,9 +1,9 @@
-//! Conversions between values of the index and Rust types.
+//! Conversions between texts in the index and Rust types.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-/// A text of the index parsed as its type. An unknown text is an error, since this program wrote
-/// it.
+/// A value parsed from a text in the index. This program wrote all these texts, so an unknown one
+/// is an error.
 pub(crate) struct Parsed<T>(pub(crate) T);
 
 impl<T> FromSql for Parsed<T>

@@ -11,11 +11,11 @@ use super::text::count;
 const DAY: i64 = 86_400_000_000;
 
 /// Adds runs within a transaction. Ids of texts are queried once, and points are inserted in
-/// storage order, so that a hundred runs visit each page once instead of a hundred times.
+/// storage order, so that adding a hundred runs visits each page once instead of a hundred times.
 pub(super) struct RunWriter<'c> {
     connection: &'c Connection,
     machines: HashMap<String, i64>,
-    /// The variants of each case, with their ids.
+    /// Variants of each case, with their ids.
     cases: HashMap<String, Vec<(VariantText, i64)>>,
     metrics: HashMap<&'static str, i64>,
     series: HashMap<(i64, i64, i64), i64>,
@@ -23,7 +23,7 @@ pub(super) struct RunWriter<'c> {
     added: HashSet<i64>,
     /// Number and total of the measured values, by metric, machine and day.
     days: HashMap<(i64, i64, i64), (i64, f64)>,
-    /// Machines and days from which something was removed.
+    /// Machines and days from which a run was removed.
     stale: BTreeSet<(i64, i64)>,
 }
 
@@ -52,7 +52,8 @@ impl<'c> RunWriter<'c> {
         }
     }
 
-    /// Adds `rows`, replacing the run with the same id and the previous run of the file.
+    /// Adds `rows`, replacing the run with the same id and the run that was indexed from the same
+    /// file.
     pub(super) fn add(&mut self, rows: &RunRows) -> rusqlite::Result<()> {
         self.remove("run_id", &rows.run_id)?;
         self.remove("file", &rows.file)?;
@@ -73,7 +74,7 @@ impl<'c> RunWriter<'c> {
         });
         let Some((run, started, machine)) = found.optional()? else { return Ok(()) };
         if self.added.contains(&run) {
-            // Its points may still be pending.
+            // The points of the run may not be inserted yet.
             self.flush()?;
         }
         let points = "DELETE FROM points WHERE started = ?2 AND run = ?1 AND series IN (
@@ -225,8 +226,8 @@ impl<'c> RunWriter<'c> {
         Ok(id)
     }
 
-    /// Returns the id of a case. Properties that earlier results lacked, such as skipped ones, are
-    /// filled in.
+    /// Returns the id of a case. Properties that are still unknown, because earlier results such as
+    /// skipped ones lacked them, are filled in.
     fn case(&self, case: &CaseText) -> rusqlite::Result<i64> {
         let CaseText {
             name,

@@ -1,4 +1,4 @@
-//! An export kept next to the runs and rewritten when they change.
+//! An export that is kept next to the runs and rewritten when the runs change.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ pub fn cached_export(
     begin: impl FnOnce(),
 ) -> Result<PathBuf, ExportError> {
     let made_of = source_key(store)?;
-    // DuckDB gets absolute paths only.
+    // DuckDB requires absolute paths.
     let dir =
         fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
     let path = dir.join(NAME);
@@ -39,7 +39,8 @@ pub fn cached_export(
         return Ok(path);
     }
     begin();
-    // Another process may write an export at the same time, so each uses its own file.
+    // Another process may write an export at the same time, so each process writes its own
+    // temporary file.
     temporary::remove_leftovers_of(&path);
     let own = temporary::path_beside(&path);
     let written = write(store, &own, made_of)
@@ -67,7 +68,8 @@ fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError>
     sink.finish()?.flush().map_err(|source| io_of(path, source))
 }
 
-/// Returns a hash of the indexed files with their stamps, the columns and the program version.
+/// Returns a hash of the names and stamps of the indexed files, the columns and the program
+/// version.
 fn source_key(store: &Store) -> Result<String, StoreError> {
     const SQL: &str = "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, \
                        stamp FROM comparisons ORDER BY 1, 2";
@@ -93,7 +95,7 @@ fn source_key(store: &Store) -> Result<String, StoreError> {
 
 /// Returns the hash of the sources stored in the file `path`.
 fn read_source_key(path: &Path) -> Option<String> {
-    // In a working tree a link may come from another user.
+    // In a working tree, a link may have been created by another user, so links are not followed.
     let file = fs::symlink_metadata(path)
         .is_ok_and(|data| data.is_file())
         .then(|| File::open(path))?

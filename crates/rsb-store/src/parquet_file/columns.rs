@@ -1,4 +1,4 @@
-//! Columns of the export, each with its value in a row; and buffered writing of rows.
+//! Columns of the export, each with a function for its value, and buffered writing of rows.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -33,16 +33,16 @@ pub(super) struct ExportedRow<'a> {
 }
 
 impl ExportedRow<'_> {
-    /// Returns the metrics of the case, which only its first row contains.
+    /// Returns the metrics of the case; empty except for the first row of the case.
     fn points(&self) -> &[PointRow] {
         if self.part == 0 { &self.indexed.points } else { &[] }
     }
 }
 
-/// A column: its declaration, and the function that adds its value of a row.
+/// A column: its declaration, and the function that adds the value of a row to it.
 type ExportColumn = (&'static str, fn(&ExportedRow<'_>, &mut Column));
 
-/// Columns from which runs are restored; none may be removed.
+/// Columns that are needed to restore runs; none may be removed.
 pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
     ("required binary run_id (UTF8);", |row, to| to.push(text(&row.run.run_id.0))),
     ("required int64 started (TIMESTAMP(MICROS, true));", |row, to| {
@@ -82,9 +82,9 @@ pub(super) const RUN_COLUMNS: [ExportColumn; 15] = [
     ("required binary run (JSON);", |row, to| to.push(text(row.shell))),
 ];
 
-/// Columns that the index has for queries: the position of the case in the run, the number of this
-/// row within the case, its properties, and, in its first row, its metrics. New columns may be
-/// appended, none may be removed.
+/// Columns for queries, with the same values as in the index: the position of the case in the run,
+/// the number of this row within the case, the properties of the case and, only in its first row,
+/// its metrics. Columns may be appended, but none may be removed.
 pub(super) const INDEX_COLUMNS: [ExportColumn; 18] = [
     ("required int32 position;", |row, to| to.push(to_i32(row.position))),
     ("required int32 part;", |row, to| to.push(to_i32(row.part))),
@@ -154,7 +154,7 @@ pub(super) fn schema<'a>(
     Ok(Arc::new(parse_message_type(&format!("message results {{ {columns} }}"))?))
 }
 
-/// Values of a column that are not written yet, all in the list for its type.
+/// Values of a column that are not written yet. Only the list for the column's type is used.
 #[derive(Default)]
 pub(super) struct Column {
     texts: Vec<ByteArray>,
@@ -263,14 +263,15 @@ impl<W: Write + Send> RowWriter<W> {
         out: W,
         declarations: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, ParquetError> {
-        // A smaller file saves more disk time than compression costs.
+        // Compression takes less time than writing a larger file to disk.
         let compression = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(compression).build();
         let file = SerializedFileWriter::new(out, schema(declarations)?, Arc::new(properties))?;
         Ok(Self { file, columns: Vec::new(), rows: 0 })
     }
 
-    /// Adds a row. Each item of `values` adds its value to the column at the same position.
+    /// Adds a row. Each item of `values` is a function that adds a value to the column at the same
+    /// position.
     pub(super) fn push(&mut self, values: impl Iterator<Item = impl FnOnce(&mut Column)>) {
         for (at, add) in values.enumerate() {
             if at == self.columns.len() {

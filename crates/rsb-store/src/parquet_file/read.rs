@@ -66,7 +66,8 @@ fn strict<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 struct Runs {
     all: Vec<Run>,
     places: HashMap<String, usize>,
-    /// Text of the last case, so that it is not parsed again for its other processes.
+    /// Text of the last parsed case, so that the rows of its other processes do not have to parse
+    /// it again.
     last: Option<(usize, String)>,
 }
 
@@ -103,8 +104,8 @@ impl Runs {
     }
 }
 
-/// Returns whether `samples` are from another process of the last case of `run`, and not from an
-/// equal case that was measured again.
+/// Returns whether `samples` are from another process of the last case of `run`, as opposed to a
+/// repeated measurement with the same record.
 fn follows(run: &Run, samples: &Samples) -> bool {
     let known = run.benchmarks.last().map_or(&[][..], |case| &case.samples);
     !known.iter().any(|own| own.replicate == samples.replicate)

@@ -11,7 +11,7 @@ use crate::history::{Series, SeriesPoint};
 
 /// Columns of the trend export. `kind` is `point`, `change`, `suspected`, `alert`, or `tracked` for
 /// a series of an alert that is tracked across analyses. Columns that do not apply to a kind are
-/// null. New columns may be appended, none may be removed.
+/// null. Columns may be appended, but none may be removed.
 const TREND_COLUMNS: [TrendColumn; 23] = [
     ("required binary kind (UTF8);", |row, to| to.push(text(row.kind))),
     ("required binary id (UTF8);", |row, to| to.push(text(row.id))),
@@ -46,7 +46,7 @@ const TREND_COLUMNS: [TrendColumn; 23] = [
     }),
 ];
 
-/// A column: its declaration, and the function that adds its value of a row.
+/// A column: its declaration, and the function that adds the value of a row to it.
 type TrendColumn = (&'static str, fn(&TrendRow<'_>, &mut Column));
 
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl<'a> TrendRow<'a> {
         Self { id, metric, unit, better, ..Self::default() }
     }
 
-    /// Returns such a row at `point`.
+    /// Returns a row with these fields and those of `point`.
     fn at(&self, point: &'a SeriesPoint) -> Self {
         Self {
             timestamp: Some(point.timestamp),
@@ -203,7 +203,7 @@ fn tracked_rows(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
     })
 }
 
-/// Returns the text by which `value` is serialized.
+/// Returns the text that `value` is serialized to.
 fn word(value: &impl serde::Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }

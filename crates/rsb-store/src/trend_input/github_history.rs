@@ -1,4 +1,4 @@
-//! The history that github-action-benchmark keeps: `data.js`, or the same document as JSON.
+//! The history file of github-action-benchmark: `data.js`, or the same document as JSON.
 
 use rsb_model::{Better, Timestamp};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use super::{Problem, Series, SeriesByName, SeriesPoint, entry};
 
 const CURE: &str = "restore the file from a copy, or remove the run";
 
-/// Reads the series of a history; `None` if `bytes` are something else.
+/// Reads the series of a history; `None` if `bytes` are not such a file.
 ///
 /// # Errors
-/// The line, its problem and the cure, if it is cut off or a run has no time or value.
+/// If the file is cut off, or a run has no time or value: the line, its problem, and how to fix it.
 pub(super) fn read(bytes: &[u8]) -> Option<Result<Vec<Series>, (u64, Problem)>> {
     let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}').trim();
     let script = text.strip_prefix("window.BENCHMARK_DATA");
@@ -41,7 +41,7 @@ fn series_of(document: &Value) -> Result<Vec<Series>, String> {
     Ok(series.into_values().collect())
 }
 
-/// Adds the values of a run.
+/// Adds the values of one run to the series.
 fn add(series: &mut SeriesByName, suite: &str, run: &Value) -> Result<(), String> {
     let date = run.get("date").and_then(Value::as_i64);
     let timestamp = date
@@ -66,7 +66,7 @@ fn add(series: &mut SeriesByName, suite: &str, run: &Value) -> Result<(), String
     Ok(())
 }
 
-/// Returns the direction of tools whose units do not show it.
+/// Returns the direction of improvement for tools whose units do not determine it.
 fn better(tool: &str) -> Option<Better> {
     match tool {
         "customBiggerIsBetter" | "benchmarkjs" | "pytest" => Some(Better::Higher),

@@ -1,4 +1,5 @@
-//! A first-time user: every key that is pressed was read in the help or the last line before.
+//! A simulated first-time user, who presses only keys that the help or the last line has just
+//! shown.
 
 use rsb_model::RunStatus;
 
@@ -17,7 +18,7 @@ impl Bench {
         self.press(&[Key::Esc, key]);
     }
 
-    /// Answers the commands as a machine with two runs of the quick suite does.
+    /// Answers the commands like a machine with two stored runs of the quick suite.
     fn answer(&mut self) {
         for command in self.take() {
             let answer = match command {

@@ -1,4 +1,4 @@
-//! Tests of the pair that the comparison shows, and of search messages.
+//! Tests of the default pair of runs on the comparison page, and of search messages.
 
 use rsb_model::Verdict;
 use rsb_report::{BaselineRow, RunRow};

@@ -88,7 +88,7 @@ fn many_devices_are_a_heat_grid_in_which_the_slow_one_stands_out() {
         assert!(!bench.picture().contains("program messages"), "{}", bench.picture());
     }
     insta::assert_snapshot!("devices-80x24", bench.picture());
-    // The shade is left of the number.
+    // The shade of a cell is left of its number.
     let shade = |number: u32| {
         let (x, y) = bench.place_of(&format!(" {number} "));
         let cell = &bench.buffer()[(x - 1, y)];

@@ -71,7 +71,8 @@ fn a_hundred_thousand_random_keys_and_messages_never_panic() {
             bench.send(Message::Resized);
         }
         let message = message(&mut random, size);
-        // Every message changes the state. Drawing after each would take minutes and find no more.
+        // Every message changes the state. Drawing after each one would take minutes and find no
+        // more errors.
         let _ = crate::update(&mut bench.state, message);
         if turn % 100 == 0 {
             bench.draw();

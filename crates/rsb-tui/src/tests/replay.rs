@@ -92,7 +92,7 @@ fn drawn(bench: &mut Bench) -> Vec<bool> {
 #[test]
 fn pictures_are_asked_for_between_cases_and_never_within_one() {
     let mut bench = begun(InterfaceSettings::default());
-    // Start, a skip, start and end of four replicates, a note, the end.
+    // Events: start, a skip, start and end of four replicates, a note, the end.
     assert_eq!(
         drawn(&mut bench),
         [true, false, true, false, true, false, true, false, true, false, false, true]

@@ -275,7 +275,7 @@ pub(super) fn history() -> Message {
     }))
     .unwrap();
     for series in &mut trends.series {
-        // Documents omit the values.
+        // Deserialized documents do not contain the values.
         series.values = vec![1.0, 1.01, 1.0, 1.2, 1.21, series.last];
     }
     let health = serde_json::from_value(json!({
@@ -297,7 +297,7 @@ pub(super) fn history() -> Message {
     })))
 }
 
-/// Returns the recommendation for a model that ran in one place only.
+/// Returns the recommendation for a model that was measured on one device only.
 pub(super) fn model() -> ModelAdvice {
     ModelAdvice {
         model_id: "bert-tiny".to_owned(),

@@ -183,9 +183,11 @@ fn choose(state: &mut State) -> Vec<Command> {
 
 fn begin(state: &mut State) -> Vec<Command> {
     let Overlay::Start(panel) = std::mem::take(&mut state.overlay) else { return Vec::new() };
-    // The panel explains why nothing can be measured, with the cures.
+    // The panel explains why nothing can be measured, and how to fix it.
     if panel.plan.present().is_some_and(|plan| plan.cases == 0) {
-        state.notice = Some("nothing in it can run here: each line has the cure".to_owned());
+        state.notice = Some(
+            "nothing in this selection can run here: each line shows how to fix it".to_owned(),
+        );
         state.overlay = Overlay::Start(panel);
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Handling of results that arrive.
+//! Handling of results that arrive from the driver.
 
 use rsb_model::RunStatus;
 
@@ -30,7 +30,7 @@ pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Comm
             state.machine = Loadable::Present(MachinePage { findings, environment });
         }
     }
-    // A stage may need several kinds of data.
+    // A stage may need several kinds of data, so request the next one.
     enter(state)
 }
 

@@ -89,7 +89,8 @@ fn chart_of<'s>(state: &'s State, offer: &Offer) -> Option<&'s Chart> {
     })
 }
 
-/// Returns a chart of the share of targets that each component met, in the color of its status.
+/// Returns a chart with a bar per component, in the color of its status: the share of its targets
+/// that it met.
 fn component_bars(rows: &[ComponentRow]) -> Option<Chart> {
     let mut datasets: Vec<Dataset> = Vec::new();
     for (row, component) in rows.iter().enumerate() {

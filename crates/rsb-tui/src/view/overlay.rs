@@ -29,7 +29,7 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let title = if state.shows_run { "The run" } else { state.stage.title() };
     let about = if state.shows_run {
-        "its results and charts, and cases that were not measured, with cures"
+        "its results and charts, and cases that were not measured, with how to fix them"
     } else {
         state.stage.about()
     };

@@ -303,8 +303,8 @@ fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
     series.alerts.iter().any(|alert| alert.direction == direction)
 }
 
-/// Returns the end of `name` in `room` characters. Cases differ at the end; the chart below shows
-/// the full name.
+/// Returns the last `room` characters of `name`. Cases differ at the end; the chart below shows the
+/// full name.
 fn end_of(name: &str, room: usize) -> String {
     let count = name.chars().count();
     if count <= room {

@@ -41,7 +41,7 @@ pub(super) fn page<'v>(
         let mut sheet = Sheet::new(&short(&query.id), Some(view));
         sheet.say(
             Tone::Caution,
-            "This case was never measured: its runs show what is missing, and the cure.",
+            "This case was never measured. Its runs show what is missing and how to fix it.",
         );
         return Ok(sheet);
     };

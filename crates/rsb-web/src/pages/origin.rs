@@ -20,7 +20,7 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     let range = own.map_or(&alert.range, |own| alert.range_of(own));
     let headline = headline(site, alert, own);
     let mut items = moves(site, alert, case);
-    // Both belong to the runs of the alert.
+    // These belong to the runs of the whole alert.
     if *range == alert.range {
         items.extend(alert.environment_changes.iter().map(|one| {
             let [field, before, after] =

@@ -6,14 +6,14 @@ use rsb_report::{format_percent, format_quantity};
 use super::{Drawing, THICKNESS, chart, fits, linear, rows};
 use crate::keep::KeepError;
 
-/// Changes up to this many percent are always within the axis.
+/// Percentage up to which the axis always extends, even if all changes are smaller.
 const SMALLEST_REACH: f64 = 5.0;
 
 fn wrong(message: &str) -> KeepError {
     KeepError::Unknown(message.to_owned())
 }
 
-/// Returns a bar for each label, which stacks one value of each name.
+/// Returns one bar per label, stacked from one value of each name.
 pub(super) fn stacked(drawing: &Drawing) -> Result<Chart, KeepError> {
     if drawing.figures.is_empty() || drawing.figures.len() != drawing.names.len() {
         return Err(wrong("a stacked chart needs a list of values for each name"));
@@ -42,7 +42,7 @@ pub(super) fn stacked(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, linear(&drawing.unit, 0.0, top), rows(&drawing.labels), datasets))
 }
 
-/// Returns a signed bar for each label. The names say whether it is `better`, `worse` or `even`.
+/// Returns a signed bar for each label. `names` contains `better`, `worse` or `even` for each bar.
 pub(super) fn delta(drawing: &Drawing) -> Result<Chart, KeepError> {
     let changes = drawing.figures.first().map(Vec::as_slice).unwrap_or_default();
     fits(drawing, changes)?;
@@ -64,7 +64,8 @@ pub(super) fn delta(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, linear("change, %", -reach, reach), rows(&drawing.labels), datasets))
 }
 
-/// Returns a mark at each point. The lists of values are x and y of each name in turn.
+/// Returns a mark at each point. For each name, the lists contain its x values and then its y
+/// values.
 pub(super) fn scatter(drawing: &Drawing) -> Result<Chart, KeepError> {
     let mut datasets = Vec::new();
     let mut all = Vec::new();
@@ -83,7 +84,8 @@ pub(super) fn scatter(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, x_axis, linear(axis_title(drawing, 1), y[0], y[1]), datasets))
 }
 
-/// Returns memory over time as steps. The lists are times, memory in use and, optionally, a limit.
+/// Returns memory over time as a step curve. The lists are the times, the memory in use and,
+/// optionally, a limit.
 pub(super) fn memory_timeline(drawing: &Drawing) -> Result<Chart, KeepError> {
     let points = points_of(drawing.figures.get(..2).unwrap_or_default())?;
     let is_ordered = points.windows(2).all(|pair| pair[0].x <= pair[1].x);
@@ -94,7 +96,7 @@ pub(super) fn memory_timeline(drawing: &Drawing) -> Result<Chart, KeepError> {
         return Err(wrong("a memory timeline needs at least two times in ascending order"));
     }
     let (from, to) = (first.x, last.x);
-    // Between two points the value is unknown: the line steps at the next point.
+    // The value between two points is unknown, so the line keeps its level until the next point.
     let mut steps = vec![Point::at(first.x, first.y)];
     for pair in points.windows(2) {
         steps.push(Point::at(pair[1].x, pair[0].y));
@@ -122,8 +124,8 @@ pub(super) fn memory_timeline(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, x_axis, linear(&drawing.unit, 0.0, top * 1.08), datasets))
 }
 
-/// Returns speed over the number of devices, next to ideal scaling. The lists are numbers of
-/// devices, ascending, and the time of the same work on each.
+/// Returns the speed for each number of devices, next to ideal scaling. The lists are the numbers
+/// of devices, ascending, and the times of the same work on them.
 pub(super) fn scaling(drawing: &Drawing) -> Result<Chart, KeepError> {
     let points = points_of(drawing.figures.get(..2).unwrap_or_default())?;
     let is_ordered = points.windows(2).all(|pair| pair[0].x < pair[1].x);
@@ -135,7 +137,7 @@ pub(super) fn scaling(drawing: &Drawing) -> Result<Chart, KeepError> {
             "a scaling chart needs numbers of devices in ascending order and times above zero",
         ));
     }
-    // The lowest number is assumed to scale ideally: 2 GPUs start at a speed of 2.
+    // The lowest number of devices is assumed to scale ideally: 2 GPUs start at a speed of 2.
     let speed = |point: &Point| first.x * first.y / point.y;
     let measured: Vec<Point> = points
         .iter()
@@ -151,8 +153,9 @@ pub(super) fn scaling(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, x_axis, linear("times as fast", 0.0, top), datasets))
 }
 
-/// Returns rates over operations per byte below both roofs. The lists are the operations per byte,
-/// the rates, the peak rate and the peak bandwidth, and, optionally, 1 for each memory-bound point.
+/// Returns a roofline plot: rates over operations per byte, below the memory and compute roofs. The
+/// lists are the operations per byte, the rates, the peak rate and the peak bandwidth, and,
+/// optionally, 1 for each memory-bound point.
 pub(super) fn roofline(drawing: &Drawing) -> Result<Chart, KeepError> {
     let points = points_of(drawing.figures.get(..2).unwrap_or_default())?;
     let roofs = drawing.figures.get(2).map(Vec::as_slice).unwrap_or_default();
@@ -191,7 +194,7 @@ pub(super) fn roofline(drawing: &Drawing) -> Result<Chart, KeepError> {
     Ok(chart(drawing, x_axis, y_axis, datasets))
 }
 
-/// Returns the points with the coordinates in two lists.
+/// Returns the points whose x and y values are in two lists.
 fn points_of(lists: &[Vec<f64>]) -> Result<Vec<Point>, KeepError> {
     let [x, y] = lists else {
         return Err(wrong("a plot needs two lists of numbers, x and y"));
@@ -218,7 +221,8 @@ fn ends_of(values: impl Iterator<Item = f64>) -> [f64; 2] {
     })
 }
 
-/// Returns a logarithmic axis from the power of ten below `low` to that above `high`.
+/// Returns a logarithmic axis from the power of ten at or below `low` to the one at or above
+/// `high`.
 fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
     let first = low.log10().floor() as i32;
     let last = (high.log10().ceil() as i32).max(first + 1);

@@ -84,7 +84,7 @@ const ALGORITHM: &str = "NCCL_ALGO";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Collectives of any size, and those with as many parts as there are GPUs.
+/// Collectives of undivided data, and those with one part per GPU.
 const WHOLE: &[&str] = &["all-reduce", "broadcast", "send-receive"];
 const IN_PARTS: &[&str] = &["all-gather", "reduce-scatter", "all-to-all"];
 
@@ -112,7 +112,7 @@ impl Benchmark for AllReduce {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        // The ring is the same from every GPU.
+        // The first GPU covers all cases: starting from another GPU would use the same ring.
         if device.device.index != 0 {
             return Vec::new();
         }
@@ -138,7 +138,7 @@ impl Benchmark for AllReduce {
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
-        // The ring has its inputs, received data and the sum.
+        // The ring needs buffers for its inputs, the received data and the sum.
         let buffers = match (task.is_ours(), task.placement) {
             (true, _) => 3,
             (false, Placement::OutOfPlace) => 2,
@@ -147,8 +147,8 @@ impl Benchmark for AllReduce {
         Ok(bytes(params, "size")?.saturating_mul(buffers))
     }
 
-    /// Returns the algorithm setting, which the library reads when it is loaded, only in the
-    /// process of the case.
+    /// Returns the environment variable with the algorithm. It is set only in the process of the
+    /// case, since the library reads it when it is loaded.
     fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
         let value = match params.text("algorithm")? {
             "ring" => "Ring",
@@ -164,7 +164,7 @@ impl Benchmark for AllReduce {
         if !task.is_ours() && own != Some(task.backend) {
             return Err(Failure::Skipped(Reason::new(
                 format!("{} by {}", task.call.kind, task.backend),
-                format!("it is not the library of {}", device.info().device),
+                format!("the library does not support {}", device.info().device),
                 format!(
                     "choose communication_backend={}, or another --backend",
                     own.unwrap_or(RING)
@@ -251,7 +251,7 @@ fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<
                 &["threads"],
             );
             grids.push(with_axis(by_threads, "num_gpus", &["2", "8"]));
-            // Several nodes combined, and the partitions of several GPUs: a node of eight MI300X in
+            // For several nodes combined, or GPUs split into partitions: a node of eight MI300X in
             // CPX mode has 64.
             grids.push(with_axis(
                 grid_of_library(library, kinds, &[large]),
@@ -285,7 +285,7 @@ fn steps_of_four(first: u64, largest: u64) -> Vec<u64> {
         .collect()
 }
 
-/// A case without its GPUs.
+/// Parameters of a case, before its GPUs are opened.
 struct Task {
     call: Collective,
     placement: Placement,
@@ -324,7 +324,7 @@ impl Task {
         }
     }
 
-    /// Returns the reason for incompatible values: description, reason and fix.
+    /// Checks that the values are compatible. If not, returns a description, the reason and a fix.
     fn mistake(&self, algorithm: &str) -> Option<(String, &'static str, &'static str)> {
         let Collective { kind, dtype, launcher, .. } = self.call;
         let is_known = convert::is_known(dtype) && dtype.epsilon() > 0.0;
@@ -401,11 +401,11 @@ impl Prepared for Case<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let Task { call, count, size, backend, .. } = &self.task;
-        // Total size of the parts, which is slightly less than requested if the size is not a
-        // multiple.
+        // Total size of the parts, which is slightly less than requested if it cannot be divided
+        // evenly.
         let size = if self.task.is_ours() { *size } else { call.bytes() };
-        // As defined by nccl-tests: the algorithm bandwidth, and the bus bandwidth that each link
-        // had to carry.
+        // Algorithm bandwidth and bus bandwidth, as defined by nccl-tests. The latter is the
+        // traffic on each link.
         let algorithm = gigabytes_per_second(size as f64, time_ns);
         let bus = algorithm * call.kind.bus_factor(*count);
         // Every byte over a link is read from one GPU's memory and written to another's.
@@ -549,7 +549,7 @@ mod tests {
             AllReduce.environment(&params.clone().with("algorithm", "tree")),
             Some((ALGORITHM, "Tree"))
         );
-        // The variable is not set in this process.
+        // `NCCL_ALGO` is not set in this process.
         let failed = AllReduce.algorithm(&params.with("algorithm", "ring")).unwrap_err();
         assert!(failed.reason().why.contains("NCCL_ALGO=Ring"), "{failed}");
         assert_eq!(AllReduce.algorithm(&automatic).unwrap(), AUTO);

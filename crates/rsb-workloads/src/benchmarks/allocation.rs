@@ -62,10 +62,11 @@ impl Benchmark for MemoryAllocation {
 }
 
 fn fields(timed: &mut Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
-    /// Maximum number of uses, of which the fastest counts, since disturbances only add time.
+    /// Maximum number of measurements that also write to the tensor. The fastest counts, since
+    /// disturbances only add time.
     const USES: u32 = 5;
-    /// Total time after which no more uses are measured; the time of large tensors is long enough
-    /// to be stable.
+    /// Total time after which no more measurements are made; with large tensors, a single one is
+    /// stable enough.
     const ENOUGH_NS: f64 = 2e7;
     let Operation::Allocate(op) = timed.operation.clone() else { return Ok(Fields::new()) };
     let used = Operation::Allocate(Allocate { touch: Touch::Written, ..op });

@@ -144,8 +144,8 @@ pub(super) fn fields(
     Ok(fields)
 }
 
-/// Returns the full suite: every type, every size from the nearest cache to several times the last,
-/// cold caches, and any number of threads.
+/// Returns the full suite: all data types, sizes from the nearest cache to several times the
+/// last-level cache, cold caches, and all thread counts.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
     let most = stream_size(device, last_level_cache(device));
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))

@@ -1,5 +1,5 @@
-//! Control set: simple copies that show whether the machine is as fast as before. They have no
-//! value of their own; a gate checks them before it attributes a change to the code.
+//! Control set: simple copies that show whether the machine is as fast as before. A gate checks
+//! them before it attributes a change to the code.
 
 use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};

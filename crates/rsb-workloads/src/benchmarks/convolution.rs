@@ -157,7 +157,7 @@ impl Benchmark for ConvolutionBenchmark {
     }
 }
 
-/// Returns a grid with one layer and the values of `further` axes.
+/// Returns a grid of one layer and the axes in `further`.
 fn of_layer(layer: &Layer, further: &[(&'static str, Vec<String>)]) -> Grid {
     let [shape, kernel, stride, padding, dilation, groups] = *layer;
     let mut grid = grid([

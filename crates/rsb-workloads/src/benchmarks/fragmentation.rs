@@ -1,5 +1,5 @@
-//! Memory held from the system but not in use, after replacing blocks of many sizes at random for a
-//! while.
+//! Fragmentation: memory that the process holds but does not use after replacing blocks of many
+//! sizes at random.
 
 use rsb_device::operation::Churn;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -65,8 +65,8 @@ impl Benchmark for MemoryFragmentation {
         let mut timed = Timed::prepare(device, operation, Options::default())?;
         let (held, live) = measure_churn(&mut timed)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            // The system counts whole pages, and memory held before is not included, so slightly
-            // less may be held than is live.
+            // The system counts whole pages, and memory held before the churn is excluded, so the
+            // held bytes may be slightly fewer than the live bytes.
             let percent = if held > 0.0 { 100.0 * (held - live).max(0.0) / held } else { 0.0 };
             let mut fields = timed
                 .common_fields()
@@ -79,8 +79,8 @@ impl Benchmark for MemoryFragmentation {
     }
 }
 
-/// Returns bytes held and bytes live after the verified churn and one more. They are read here and
-/// not after sampling, since the number of timed iterations differs between runs.
+/// Returns the held and the live bytes after the verified churn and one additional churn. They are
+/// read here and not after sampling, since the number of timed iterations differs between runs.
 fn measure_churn(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
     timed.sample(1)?;
     let found = timed.read(0)?;

@@ -91,7 +91,8 @@ const fn distance(name: &'static str, about: &'static str) -> AxisInfo {
     AxisInfo::with_default(name, about, "0", AxisKind::CountOrZero)
 }
 
-/// Maximum sets of matrices. The smallest products, of a few KiB, then fill a cache of 256 MiB.
+/// Maximum number of matrix sets: enough for the smallest products, of a few KiB, to fill a cache
+/// of 256 MiB.
 const MOST_SETS: u32 = 1 << 16;
 
 const CUBLASLT: &str = "cublaslt";
@@ -300,7 +301,7 @@ impl Benchmark for GemmBenchmark {
                 "memory_bandwidth_gb_s",
                 gigabytes_per_second(timed.operation.bytes_moved(), time_ns),
             );
-            // Without rotation, all data may stay in the caches that its size permits.
+            // All sets count: without rotation, the data of one set may stay in a cache.
             let bytes = used_bytes(&timed.operation).saturating_mul(u64::from(sets));
             lie_in(bytes, timed, &mut fields);
             let compute = Compute::measure(timed, time_ns)?;
@@ -313,8 +314,9 @@ impl Benchmark for GemmBenchmark {
     }
 }
 
-/// Sets the requested leading dimensions and strides, and for each operand the distances between
-/// matrices, rows and columns; the latter two are swapped if the matrix is stored transposed.
+/// Stores the requested leading dimensions and strides, and for each operand the distances between
+/// matrices, between rows and between columns. The last two are swapped if the matrix is stored
+/// transposed.
 fn set_distances(op: &GemmOperation, fields: &mut Fields) {
     for (name, value) in [
         ("ld_a", op.ld_a),
@@ -342,8 +344,8 @@ fn used_bytes(operation: &Operation) -> u64 {
     Operation::Gemm(op.without_gaps()).footprint_bytes()
 }
 
-/// Returns the number of sets of matrices that exceeds the last-level cache by at least one set,
-/// limited to half of the memory.
+/// Returns how many sets of matrices exceed the last-level cache by at least one set, limited to
+/// half of the memory.
 fn beyond_cache(operation: &Operation, info: &DeviceInfo) -> u32 {
     let wanted = last_level_cache(info) / used_bytes(operation).max(1) + 2;
     let most = info.usable_memory_bytes / 2 / operation.footprint_bytes().max(1);
@@ -486,7 +488,7 @@ mod tests {
         }
         info.usable_memory_bytes = 128 * MIB;
         assert_eq!(
-            // 12 MiB each.
+            // Each set of matrices has 12 MiB.
             beyond_cache(&Operation::Gemm(square(Dtype::F32, 1024)), &info),
             5,
             "the number of sets must be limited by the memory"

@@ -120,7 +120,7 @@ impl Benchmark for Inference {
         // Software that emulates a GPU is slow.
         let heads = if is_fast { "heads=12x64" } else { "heads=4x32" };
         let small = format!("dtype={usual} {heads}");
-        // A prompt of the usual length takes a CPU a tenth of a second.
+        // On a CPU, a prompt of the usual length takes 0.1 s.
         let glance = if is_gpu { "sequence_length=128" } else { "sequence_length=32" };
         let mut grids = vec![of(format!("{both} {small} {glance}"))];
         if is_gpu {
@@ -135,7 +135,7 @@ impl Benchmark for Inference {
                 // For comparison with staged attention.
                 grids.push(of(format!("phase=prefill {small} attention=fused")));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
-                // Sixteen tokens with weights in memory take a CPU a second.
+                // On a CPU, 16 tokens with weights in memory take 1 s.
                 let growing = if is_gpu { blocks.clone() } else { of(small.clone()) };
                 let mut tokens = fixed_grid("phase=decode output_length=16");
                 tokens.extend(growing);
@@ -458,9 +458,9 @@ impl Case<'_> {
             .with("positions", if rotary { "rotary" } else { "none" })
     }
 
-    /// Returns the bandwidth of the minimum traffic of the tokens (each weight, key and value once
-    /// per token), and, if they are in memory, its share of the memory's limit: of the listed peak,
-    /// or of a measured read of an array.
+    /// Returns the memory bandwidth, counting each weight, key and value once per token. If the
+    /// data exceeds the caches, also returns the percentage of the memory's peak: the listed peak,
+    /// or on a CPU without one the measured bandwidth of reading an array.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
         let info = self.device.info();
         let bytes = self.shape.bytes_read();
@@ -481,7 +481,8 @@ impl Case<'_> {
     }
 }
 
-/// Returns the best of several reads of an array that exceeds all caches, in GB/s.
+/// Returns the bandwidth in GB/s of the fastest of several reads of an array that exceeds all
+/// caches.
 fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     const TRIES: u32 = 5;
     let info = device.info();
@@ -500,7 +501,8 @@ fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     Ok(gigabytes_per_second(timed.operation.bytes_moved(), best))
 }
 
-/// Returns the model with these blocks, or with blocks of the same sizes: GPT-2 also has biases.
+/// Returns the name of the model with these blocks, or a note that only the sizes of the blocks
+/// match: GPT-2 also has biases.
 fn model_name(shape: &Shape) -> Option<&'static str> {
     let like_llama = shape.rotary && shape.norm == NormalizeOp::RmsNorm;
     let is_whole = (shape.layers, shape.vocabulary) == (32, 128_256);

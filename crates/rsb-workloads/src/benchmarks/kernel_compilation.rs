@@ -1,5 +1,5 @@
-//! Compile time of kernels with a runtime compiler, by source, architecture and optimization level.
-//! It runs on the host and needs no GPU.
+//! Time that a runtime compiler takes for a kernel, by source, architecture and optimization level.
+//! Runs on the host and needs no GPU.
 
 use std::time::Duration;
 

@@ -48,8 +48,8 @@ impl Benchmark for MemoryLatency {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let (cache, memory) = (last_level_cache(device), beyond_caches(device) * 2);
-        // Well beyond L2, but a part of the last-level cache small enough not to be evicted by
-        // other programs.
+        // Larger than L2, but a part of the last-level cache that is small enough not to be evicted
+        // by other programs.
         let middle = (cache / 16).next_power_of_two().max(2 << 20);
         let chosen = match breadth {
             Breadth::Quick => vec![16 << 10, middle, memory],
@@ -73,7 +73,7 @@ impl Benchmark for MemoryLatency {
         if !(2..=u64::from(u32::MAX)).contains(&nodes) {
             return Err(Reason::new(
                 format!("a walk over {nodes} cache lines"),
-                "a walk needs at least two, and fewer than 2³²",
+                "a walk needs at least two cache lines, and fewer than 2³²",
                 "choose a size between 128 bytes and 256 GiB",
             ));
         }

@@ -12,8 +12,8 @@ use crate::timed::{Pace, PreparedCase, Timed};
 /// Launch latency of empty kernels.
 pub(super) struct LaunchLatency;
 
-/// Lower bound on the time between launches on any device in nanoseconds: a packet has to be read
-/// and its completion written.
+/// Lower bound in nanoseconds on the time between launches on any device: the device must read a
+/// packet and write its completion.
 const SHORTEST_NS: f64 = 5.0;
 
 /// Mode that waits for each launch.

@@ -130,7 +130,7 @@ impl Benchmark for MemoryTiers {
         let needed = self.operation(params)?.footprint_bytes();
         Ok(match params.text("tier") {
             Some("host") => 0,
-            // The other end belongs to another GPU.
+            // Half of the memory is allocated on the other GPU.
             Some(PEER) => needed / 2,
             _ => needed,
         })
@@ -178,7 +178,7 @@ impl Benchmark for MemoryTiers {
                 Operation::PointerChase(_) => latency::fields(timed, time_ns, size)?,
                 _ => rates(timed, time_ns)?.with("size_bytes", size),
             };
-            // Latency of one read, otherwise time of the whole array.
+            // The latency of one read if measured, otherwise the time for the whole array.
             let latency_ns = fields.number("latency_ns").unwrap_or(time_ns);
             fields.set("latency_us", latency_ns / 1e3);
             fields.set("memory_tier", tier.clone());
@@ -187,7 +187,7 @@ impl Benchmark for MemoryTiers {
     }
 }
 
-/// Returns the next device, wrapping around.
+/// Returns the position of the next device, wrapping around after the last.
 fn next(device: &dyn Device) -> Result<Option<u32>, Failure> {
     let (own, peers) = (device.info().device.index, device.peers());
     match peers.iter().find(|&&peer| peer > own).or(peers.first()) {
@@ -196,7 +196,7 @@ fn next(device: &dyn Device) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// A copy to the next device, with the fields of the other tiers.
+/// A copy to the next device that reports the same fields as the other tiers.
 struct TierCopy<'d>(PeerCopy<'d>);
 
 impl Prepared for TierCopy<'_> {
@@ -211,8 +211,8 @@ impl Prepared for TierCopy<'_> {
 }
 
 /// Returns the cases for a GPU and its host. Sizes depend on the GPU, except that the largest size
-/// in a memory exceeds the caches in front of it: those of the host, or the last of the GPU (256
-/// MiB on an MI300X, as large as a whole array would be).
+/// in each memory exceeds the caches in front of it: the host's caches, or the GPU's last-level
+/// cache (256 MiB on an MI300X).
 fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec<Grid> {
     let large = largest(device);
     let of_host = large.max(stream_size(host, last_level_caches(host)));
@@ -262,7 +262,8 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     grids
 }
 
-/// Returns the sizes below `most`, then `most`. `large` is the size of a whole array.
+/// Returns the sizes of a suite, of which `most` is the last. `large` is the size of a whole array,
+/// from which the standard suite derives a smaller size.
 fn sizes_up_to(most: u64, breadth: Breadth, large: u64) -> Vec<u64> {
     let mut all = match breadth {
         Breadth::Quick => Vec::new(),

@@ -25,8 +25,8 @@ const LARGEST: u64 = 256 * MIB;
 /// Largest transfer to software that emulates a GPU.
 const LARGEST_OF_SOFTWARE: u64 = 32 * MIB;
 
-/// Largest transfer that is waited for individually, since completion latency matters for small
-/// ones.
+/// Largest transfer for which each repetition is waited for: the latency of completion matters for
+/// small transfers.
 const SMALL: u64 = 64 * KIB;
 
 /// Upper bound on the one-way bandwidth of any host link in GB/s (NVLink-C2C: 450).
@@ -154,7 +154,7 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
         }
         return Ok(fields);
     }
-    // A link has the same bandwidth in each direction simultaneously.
+    // Links are full-duplex: each direction has the whole bandwidth at the same time.
     let ways = if direction == Some(TransferDirection::Bidirectional) { 2.0 } else { 1.0 };
     match timed.device.link_gb_s() {
         Some(peak) => {
@@ -167,7 +167,8 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
     Ok(fields)
 }
 
-/// Returns the largest transfer of which both ends fit in the GPU's memory with a margin.
+/// Returns the largest transfer whose source and destination both fit in the GPU's memory with a
+/// margin.
 pub(super) fn largest(device: &DeviceInfo) -> u64 {
     let fits = (device.usable_memory_bytes / 4).max(4 * KIB);
     by_kind(device, LARGEST, LARGEST_OF_SOFTWARE)

@@ -26,7 +26,7 @@ use training::Training;
 /// Scaling, and bandwidth between GPUs.
 pub(super) struct MultiGpu;
 
-/// Positions of peers; a node of eight MI300X in CPX mode has 64 partitions.
+/// Values of the `peer` axis. A node of eight MI300X in CPX mode has 64 partitions.
 #[rustfmt::skip]
 const POSITIONS: &[&str] = &[
     "none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
@@ -35,7 +35,7 @@ const POSITIONS: &[&str] = &[
     "60", "61", "62", "63",
 ];
 
-/// Maximum GPUs per node, and partitions per GPU; all pairs within a group of this size are
+/// Maximum number of GPUs per node and of partitions per GPU. All pairs in a group of this size are
 /// measured.
 const OCTET: u32 = 8;
 
@@ -75,8 +75,8 @@ const AXES: &[AxisInfo] = &[
     ),
 ];
 
-/// Returns the bytes of an array shared by `count` GPUs, so that each part exceeds the caches of
-/// its GPU. Small for software that emulates GPUs.
+/// Returns the size in bytes of an array shared by `count` GPUs: large enough that each part
+/// exceeds the caches of its GPU, but small if software emulates the GPUs.
 fn triad_size(device: &DeviceInfo, count: u64) -> u64 {
     if device.device_type != DeviceType::Gpu {
         return MIB;
@@ -106,7 +106,8 @@ impl Benchmark for MultiGpu {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let own = device.device.index;
-        // The first GPU leads every group; others would repeat the same measurements.
+        // Every group starts at the first GPU; starting at another would repeat the same
+        // measurements.
         let is_head = own == 0;
         // Software that emulates GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
@@ -190,8 +191,8 @@ fn copy_grid(operations: &[&str], peers: Vec<String>, every: &[u64]) -> Grid {
     ])
 }
 
-/// Returns the other GPUs in the group of eight of `own`, and, for the first GPU of a group, the
-/// first of the previous group.
+/// Returns the other GPUs in the group of eight that contains `own` and, if `own` is the first of
+/// its group, the first GPU of the previous group.
 fn peers_of(own: u32) -> Vec<String> {
     let first = own / OCTET * OCTET;
     let mut peers: Vec<String> = (first..first + OCTET)
@@ -214,8 +215,8 @@ fn scaled_grid(operation: &str, size: u64, kinds: &[&str], counts: &[&str]) -> G
     ])
 }
 
-/// Returns triads shared by `counts` GPUs. The size grows with the count, so that each part exceeds
-/// the caches.
+/// Returns grids with a triad shared by each number of GPUs in `counts`. The size grows with the
+/// count, so that each part exceeds the caches.
 fn shared_triads(device: &DeviceInfo, counts: &[u64]) -> Vec<Grid> {
     let mut grids = Vec::with_capacity(counts.len());
     for &count in counts {
@@ -267,7 +268,7 @@ impl Kind {
     }
 }
 
-/// A case without its GPUs.
+/// Parameters of a case, before its GPUs are opened.
 #[derive(Clone, Copy)]
 struct Task {
     kind: Kind,
@@ -338,7 +339,7 @@ impl Task {
         }
     }
 
-    /// Returns the synchronization mode; a single GPU needs none.
+    /// Returns when gradients are summed; a single GPU needs no summing.
     const fn gradient_sync(self, count: u32) -> GradientSync {
         match (count, self.overlapped) {
             (0 | 1, _) => GradientSync::Never,
@@ -464,7 +465,7 @@ mod tests {
                 (found.number("speedup").unwrap(), found.number("efficiency").unwrap());
             assert!((speedup - f64::from(count)).abs() < 1e-6, "{scaling} {count}: {speedup}");
             assert!((efficiency - 1.0).abs() < 1e-6);
-            // 10 GB/s each.
+            // Each GPU has 10 GB/s.
             assert!(
                 (found.number("bandwidth_gb_s").unwrap() - 10.0 * f64::from(count)).abs() < 1e-6
             );

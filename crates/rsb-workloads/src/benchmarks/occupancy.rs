@@ -22,7 +22,8 @@ use crate::timed::{PreparedCase, Timed};
 /// Native kernels at each block size.
 pub(super) struct OccupancyBenchmark;
 
-/// Kernels that support any block size, then those that use shared memory and have a fixed size.
+/// Operations with kernels for any block size, followed by those with shared memory and a fixed
+/// block size.
 const OPERATIONS: &[&str] = &[
     "read",
     "write",
@@ -121,7 +122,7 @@ impl Benchmark for OccupancyBenchmark {
         }
     }
 
-    /// Returns the bytes of the buffers on a GPU; a calculation needs none.
+    /// Returns the bytes of the buffers on a GPU; a calculated case needs none.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let needed = self.operation(params)?.footprint_bytes();
         Ok(if params.text("arch").is_none_or(|arch| arch == HERE) { needed } else { 0 })
@@ -171,7 +172,7 @@ impl Benchmark for OccupancyBenchmark {
                 columns: COLUMNS,
             }));
         }
-        // Limited so that it finishes within milliseconds at any requested size.
+        // The size is limited so that the product finishes within milliseconds.
         let side = elements.isqrt().min(2048);
         Ok(Operation::Gemm(Gemm::new(dtype, side, side, side)))
     }
@@ -233,7 +234,7 @@ fn sharing_grid(types: &[&str], size: u64) -> Grid {
     ])
 }
 
-/// Profiler run: the tool, its path, this program, and the case to profile.
+/// Settings of a profiler run: the tool, its path, this program, and the case to profile.
 struct CounterRun {
     tool: &'static CounterTool,
     path: PathBuf,
@@ -285,8 +286,8 @@ fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<Count
     Ok(Some(CounterRun { tool, path, program, case }))
 }
 
-/// Adds the block size with the most resident waves, and its speedup over this one. Kernels that
-/// use shared memory have a fixed size and get no recommendation.
+/// Adds the block size with the most resident waves, and its speedup over the block size of the
+/// case. Kernels that use shared memory have a fixed block size and get no recommendation.
 fn add_recommendation(
     fields: &mut rsb_model::Fields,
     timed: &mut Timed<'_>,
@@ -357,7 +358,7 @@ fn add_counters(
     }
 }
 
-/// Rejects more threads on a compute unit than it can hold.
+/// Fails if more threads are reported on a compute unit than it can hold.
 fn check_resident(found: &Found) -> Result<(), Failure> {
     if found.percent() <= 100.0 {
         return Ok(());
@@ -419,8 +420,8 @@ mod tests {
         };
         assert!(check_resident(&found).is_ok());
         assert!(check_resident(&Found { blocks_per_unit: 1, ..found }).is_ok());
-        // Counts blocks of a work-group processor against the threads of one of its two compute
-        // units.
+        // 16 is the number of blocks on a whole work-group processor, too many for the threads of
+        // one of its two compute units.
         let refused = check_resident(&Found { blocks_per_unit: 16, ..found }).unwrap_err();
         assert!(matches!(refused, Failure::Failed(_)));
         let said = refused.to_string();

@@ -35,7 +35,7 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "over",
-        "data type that the speedup is relative to",
+        "data type used as the reference for the speedup",
         "f32",
         AxisKind::Dtype,
     ),
@@ -46,7 +46,7 @@ const AXES: &[AxisInfo] = &[
 /// Rows and columns of an image.
 const IMAGE: u64 = 28;
 
-/// Input values used to compute the rounding error of a type before any computation.
+/// Number of input values used to compute the rounding error of a type.
 const LOOKED_AT: usize = 1 << 14;
 
 impl Benchmark for Precision {
@@ -78,8 +78,8 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(grid_of(&["matmul"], &["i8"], size));
-                // Uses one provider for every type, so that the speedup does not depend on a
-                // library that is strong in one type.
+                // Uses one provider for every type. The speedup would otherwise depend on how well
+                // a library supports each type.
                 let mut ours = grid_of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
@@ -87,7 +87,8 @@ impl Benchmark for Precision {
             grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, size));
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {
-            // Speedup and error of narrower types over the usual types of models.
+            // For the speedup and error of narrower types compared with the types that most models
+            // use.
             let over = format!("operation=matmul dtype=fp8,i8 n={size} over=f16,bf16");
             grids.push(text_grid(AXES, &over));
         }
@@ -103,7 +104,7 @@ impl Benchmark for Precision {
         if dtype == Dtype::I8 && name != "matmul" {
             return Err(Reason::new(
                 format!("data type {dtype} in {name}"),
-                "its sums are 32-bit integers, and only matrix products can store them",
+                "its sums are 32-bit integers, which only matrix products can store",
                 "choose operation=matmul for i8",
             ));
         }
@@ -117,7 +118,7 @@ impl Benchmark for Precision {
         if size < 8 {
             return Err(Reason::new(
                 format!("size {size}"),
-                "a convolution has an eighth of it as channels",
+                "a convolution uses an eighth of the size as channels",
                 "choose 8 or more",
             ));
         }
@@ -145,7 +146,8 @@ fn grid_of(operations: &[&str], types: &[&str], size: &str) -> Grid {
     grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
 }
 
-/// Returns the type that the speedup refers to. Cases of older records lack it.
+/// Returns the type that the speedup refers to: f32 for cases of older records, which lack the
+/// axis.
 fn over(params: &Params) -> Result<Dtype, Reason> {
     if params.text("over").is_some() { number(params, "over") } else { Ok(Dtype::F32) }
 }
@@ -202,7 +204,7 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
 }
 
-/// Returns whether one of its units computes in `dtype`.
+/// Returns whether a unit of the architecture computes in `dtype`.
 fn has_instructions(known: &Architecture, dtype: Dtype) -> bool {
     [Engine::Matrix, Engine::Vector]
         .into_iter()
@@ -271,8 +273,8 @@ fn fields(
     Ok(fields)
 }
 
-/// Returns time and error of the operation in the type that the speedup refers to: the best of
-/// several samples as long as those of the case.
+/// Returns the time and error of the operation in the reference type: the fastest of several
+/// samples of the same length as those of the case.
 fn reference(
     timed: &Timed<'_>,
     time_ns: f64,
@@ -301,7 +303,7 @@ fn reference(
 fn input_error(dtype: Dtype) -> f64 {
     let values = Values::new(SEED, 0, Distribution::Signed);
     let mut exact = vec![0.0; LOOKED_AT];
-    // Inputs have 24 bits unless they are f64.
+    // Inputs have 24 significant bits unless they are f64.
     convert::rounded_values(
         if dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 },
         &values,
@@ -350,7 +352,7 @@ mod tests {
 
     #[test]
     fn the_speed_up_is_over_f32_measured_beside() {
-        // All 16-bit operations take half the time.
+        // Operations in f16 take half the time.
         let clock = Clock::Function(Box::new(|_, operation: &Operation| match operation.dtype() {
             Some(Dtype::F16) => 500_000.0,
             _ => 1_000_000.0,

@@ -1,6 +1,6 @@
-//! Sensors of a GPU over a period, similar to rocm-smi, with the GPU idle or busy. Under load, the
-//! measured time is that of the work, which shows whether the GPU sustains its clocks. It needs no
-//! vendor tool, since it reads the driver's files.
+//! GPU sensors over a period, similar to rocm-smi, with the GPU idle or busy. Under load, the time
+//! of the work is measured, which shows whether the GPU sustains its clocks. No vendor tool is
+//! needed: the sensors are read from the driver's files.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::benchmark::{
 use crate::plausibility::{check_bandwidth, check_compute, set_note};
 use crate::timed::{Timed, check_time};
 
-/// Sensors over a period.
+/// GPU sensor benchmark.
 pub(super) struct SmiMetrics;
 
 const AXES: &[AxisInfo] = &[
@@ -49,10 +49,10 @@ const AXES: &[AxisInfo] = &[
     ),
 ];
 
-/// The device that runs the case.
+/// Value that selects the device that runs the case.
 const HERE: &str = "here";
 
-/// Duration of work queued at a time, so that the GPU never waits.
+/// Duration in nanoseconds of the work queued at a time, long enough that the GPU never waits.
 const AHEAD_NS: f64 = 2e7;
 
 impl Benchmark for SmiMetrics {
@@ -105,8 +105,8 @@ fn prepare_in<'d>(
         Some(operation) => Some(Load::prepare(device, operation)?),
         None => None,
     };
-    // The readings belong to a GPU, whatever device the case is listed under; a directory tree of
-    // files is simulated.
+    // A GPU selected by its PCI address is not the device of the case, so its type is set here. A
+    // test directory in place of sysfs counts as simulated.
     let device_type = elsewhere.map(|_| match options.sysfs_root {
         None => DeviceType::Gpu,
         Some(_) => DeviceType::Simulated,
@@ -115,12 +115,12 @@ fn prepare_in<'d>(
     Ok(Box::new(Case { gpu, load, name, period, interval, device_type }))
 }
 
-/// Maximum extension of the period to obtain a second reading.
+/// Maximum time to wait beyond the period for a second reading.
 const LATEST: Duration = Duration::from_secs(5);
 
 /// Returns the period and the time between readings.
 fn times(params: &Params) -> Result<[Duration; 2], Reason> {
-    /// Maximum period; longer ones would work, but are not useful.
+    /// Longest useful period in seconds.
     const MOST_SECONDS: f64 = 3600.0;
     let seconds: f64 = number(params, "duration_seconds")?;
     let interval: u64 = number(params, "sample_interval_ms")?;
@@ -131,8 +131,8 @@ fn times(params: &Params) -> Result<[Duration; 2], Reason> {
     Ok([Duration::from_secs_f64(seconds), Duration::from_millis(interval.max(1))])
 }
 
-/// Returns the sysfs directory of the device's GPU, or of that at the address `elsewhere`, if it
-/// has at least one readable sensor.
+/// Returns the sysfs directory of the GPU at the address `elsewhere`, or otherwise of the device,
+/// if at least one of its sensors is readable.
 fn gpu(
     options: &ProbeOptions,
     device: &dyn Device,
@@ -145,7 +145,7 @@ fn gpu(
                         rocm; gpu-capability shows idle GPUs";
             Reason::new(
                 format!("sensors of {name}"),
-                "it does not report its PCI address, so its sensors cannot be found",
+                "the device does not report its PCI address, so its sensors cannot be found",
                 cure,
             )
         })?;
@@ -194,7 +194,7 @@ fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
 /// Work for the GPU while its sensors are read.
 struct Load<'d> {
     timed: Timed<'d>,
-    /// Launches that keep the GPU busy for about [`AHEAD_NS`].
+    /// Number of launches that keep the GPU busy for about [`AHEAD_NS`].
     launches: u64,
 }
 
@@ -228,7 +228,7 @@ impl<'d> Load<'d> {
 /// Number of readings over which the time is averaged.
 const READINGS: u64 = 10;
 
-/// Returns the nanoseconds of `count` readings of all sensors.
+/// Returns the time in nanoseconds to read all sensors `count` times.
 fn readings(gpu: &GpuDirectory, count: u64) -> f64 {
     let began = Instant::now();
     for _ in 0..count {
@@ -248,8 +248,8 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Samples the sensors for the period while the GPU works. On a busy host it continues until
-    /// there are two readings, the minimum for a time series, but at most [`LATEST`] longer.
+    /// Samples the sensors for the period while the GPU works. A time series needs two readings, so
+    /// on a busy host sampling continues for up to [`LATEST`] longer.
     fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
         let sampler = Sampler::start(self.gpu.clone(), self.interval);
         let until = Instant::now() + self.period;
@@ -274,7 +274,7 @@ impl Case<'_> {
 
 impl Prepared for Case<'_> {
     /// Returns the device time of `iters` launches of the work. For an idle GPU, returns the host
-    /// time of as many readings, which the gate ignores.
+    /// time of `iters` sensor readings, which the gate ignores.
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let total = match &mut self.load {
             Some(load) => load.timed.sample(iters)?,

@@ -35,16 +35,16 @@ const AXES: &[AxisInfo] = &[
     ),
 ];
 
-/// Operations per piece of work of any such kernel.
+/// Operations in one piece of work, for both matrix and vector kernels.
 const PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
-/// Target duration of one launch in clocks: about a millisecond.
+/// Target duration of one launch in clock cycles: about a millisecond.
 const CLOCKS: u64 = 2_000_000;
 
-/// Waves per compute unit, so that each gets the same number of pieces.
+/// Waves per compute unit. All waves execute the same number of pieces.
 const WAVES: u64 = 16;
 
-/// Operations per unit and clock assumed for an unknown architecture.
+/// Operations per compute unit and clock, assumed for an unknown architecture.
 const USUAL_RATE: u32 = 128;
 
 impl Benchmark for TensorCore {
@@ -69,8 +69,8 @@ impl Benchmark for TensorCore {
             _ => vec![
                 fixed_grid("dtype=f64,f32,tf32,f16,bf16,fp8,bf8,i8,fp6,fp4,i4 engine=matrix"),
                 fixed_grid("dtype=tf32,f16,bf16,fp8,bf8,i8,i4 engine=matrix sparsity=2:4"),
-                // Some vector units have a rate for integers, but there is no kernel; the skip
-                // reason names them.
+                // Some vector units have a rate for integers, but no kernel measures it; these
+                // cases are skipped with a reason.
                 fixed_grid("dtype=f64,f32,f16,i8,i4 engine=vector"),
             ],
         }
@@ -113,8 +113,8 @@ fn find_architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason>
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
-/// Returns the operations of one launch: the rate of the GPU by the table for [`CLOCKS`] clocks, in
-/// whole pieces for every wave.
+/// Returns the operations of one launch: as many as the GPU executes in [`CLOCKS`] cycles at the
+/// rate in the table, rounded so that every wave gets whole pieces.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
     let known =
         find_architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
@@ -149,9 +149,9 @@ fn fields(
     Ok(fields)
 }
 
-/// Returns the table's entry for this GPU, and `tflops` as a percentage of its peak. An unknown
-/// architecture gets a note instead; a rate that the instructions used here do not reach gets one
-/// in addition to the peak.
+/// Returns the table entry of this GPU and `tflops` as a percentage of its peak. For an unknown
+/// architecture, returns a note instead. Adds a note if the instructions used here cannot reach the
+/// peak.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
     let mut fields = architecture::matrix_fields(&rated_gpu(info)).without_nulls();
     fields.set("compute_units", info.units);

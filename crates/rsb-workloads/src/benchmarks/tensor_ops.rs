@@ -46,7 +46,7 @@ const AXES: &[AxisInfo] = &[
 /// Operations whose result an integer without a scale can represent.
 const OF_WHOLE: &[&str] = &["add", "relu", "sum", "mean", "max", "argmax"];
 
-/// 32 MiB of f32, which is in memory on most machines, so that other programs in a shared cache do
+/// 32 MiB of f32. This exceeds the caches of most machines, so other programs in a shared cache do
 /// not matter.
 const LARGE: &str = "8192x1024";
 

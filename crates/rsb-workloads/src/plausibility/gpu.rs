@@ -50,8 +50,8 @@ pub(super) fn cache_gb_s(info: &DeviceInfo) -> f64 {
     compute_units(info) * CACHE_BYTES_PER_CLOCK * highest_mhz(info) / 1e3
 }
 
-/// Returns the data sheet's peak of `dtype` in GFLOP/s with the faster engine; `None` if the GPU
-/// reports too little.
+/// Returns the data sheet's peak of `dtype` in GFLOP/s on the faster engine, or `None` if the GPU
+/// does not report the required properties.
 pub(super) fn peak_gflops(info: &DeviceInfo, dtype: Dtype) -> Option<f64> {
     Some(1e3 * rated_gpu(info).best(dtype)?.1)
 }
@@ -111,13 +111,14 @@ fn rate_of_type(known: &Architecture, dtype: Dtype) -> Option<u32> {
         .max()
 }
 
-/// Returns the operations of a burst of about [`BURST_NS`]: whole pieces of work, and some for
-/// every wave of threads.
+/// Returns the operations of a burst of about [`BURST_NS`], as whole pieces of work and at least
+/// one per wave.
 pub(crate) fn burst_operations(info: &DeviceInfo, dtype: Dtype) -> u64 {
-    /// Rate and clock assumed for a GPU that reports too little: common values for f32.
+    /// Operations per clock of a unit and clock in MHz, assumed if a GPU does not report them.
+    /// These values are common for f32.
     const USUAL: (f64, f64) = (128.0, 1500.0);
-    /// A piece of the matrix units is eight times that of the vector units; 16 waves run on each
-    /// compute unit.
+    /// Operations in one piece on the matrix units, eight times as many as on the vector units. 16
+    /// waves run on each compute unit.
     const PIECE: u64 = 8 * PeakArithmetic::UNIT;
     const WAVES: u64 = 16;
     let (each, mhz) = USUAL;

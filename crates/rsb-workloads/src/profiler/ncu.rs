@@ -6,9 +6,9 @@ use std::process::Command;
 
 use super::{KernelProfile, Row, column_index, mean, share};
 
-/// Metrics, grouped by run: one that a GPU lacks also removes the others of its run. The metrics
-/// for bytes of memory have other names since Blackwell. Definitions: Nsight Compute's profiling
-/// guide, and its table of nvprof metric names.
+/// Metrics, grouped by run. If a GPU lacks a metric, all metrics of its run are missing. Those for
+/// bytes of memory have other names since Blackwell. Definitions: Nsight Compute's profiling guide,
+/// and its table of nvprof metric names.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["sm__warps_active.avg.pct_of_peak_sustained_active"],
     &["smsp__thread_inst_executed_per_inst_executed.ratio"],
@@ -74,7 +74,8 @@ fn rows(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// Returns the threads in a size column; 0 for versions before 2022, which report none.
+/// Returns the number of threads in a size column, or 0 for versions before 2022, which lack the
+/// column.
 fn size_in(record: &csv::StringRecord, column: Option<usize>) -> u64 {
     column.and_then(|column| product(record.get(column)?)).unwrap_or(0)
 }

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use super::{KernelProfile, Row, column_index, mean, share};
 
-/// Counters, each in a separate run except two whose ratio is computed. Some GPUs support only one
-/// or two at a time, and a missing counter then does not remove others. Definitions: ROCm
-/// documentation, MI200 and MI300 performance counters.
+/// Counters, each in a separate run except two that form a ratio. Some GPUs support only one or two
+/// at a time, and a missing counter affects only its own run. Definitions: ROCm documentation,
+/// MI200 and MI300 performance counters.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["OccupancyPercent"],
     &["VALUUtilization"],

@@ -121,7 +121,7 @@ struct Builder<'b, 'd> {
     options: &'b Options,
     stages: Vec<Stage>,
     kernels: Vec<Box<dyn Kernel + 'd>>,
-    /// Number of buffers filled; each has different numbers.
+    /// Number of buffers filled so far, used to give each different numbers.
     filled: usize,
     /// Bytes allocated.
     taken: u64,
@@ -184,7 +184,7 @@ impl<'d> Builder<'_, 'd> {
         let mut numbers = self.numbers(0.0, scale);
         let (bytes, groups) = (op.row_bytes(), QuantizedProduct::SCALE.bytes(op.groups()));
         let (weights, scales) = (self.allocate(rows * bytes)?, self.allocate(rows * groups)?);
-        // Whole rows, so that they consist of whole groups.
+        // Processes whole rows, so that no group is split.
         let at_once = CHUNK.div_ceil(columns);
         for first in (0..rows).step_by(at_once as usize) {
             let count = at_once.min(rows - first);
@@ -517,7 +517,7 @@ impl<'d> Builder<'_, 'd> {
                 &[&room.queries, &block.keys, &block.values, by_head],
             )?;
         }
-        // Reverses the order: the two middle dimensions are swapped.
+        // Converts head order back to token order by swapping the two middle dimensions.
         let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
         let order =
             Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
@@ -534,7 +534,7 @@ impl<'d> Builder<'_, 'd> {
     ) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
         // Heads that share keys and values are adjacent, so their queries are rows of one product.
-        // The unused capacity of the cache is between its heads.
+        // In the cache, unused capacity separates the heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
         let rows = queries * (heads / kv_heads.max(1));
         let scores = Gemm {

@@ -23,7 +23,8 @@ use crate::benchmark::Failure;
 /// Operations of a block whose results are rounded to its data type.
 const ROUNDINGS_OF_A_BLOCK: u64 = 12;
 
-/// Number of samples of a matrix product in addition to its corners, and of rows.
+/// Number of samples of a matrix product in addition to its corners; also the number of rows
+/// sampled in other stages.
 const SAMPLES: usize = 24;
 
 /// Adjacent elements checked together.
@@ -141,7 +142,7 @@ pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     let mut is_first = true;
     model.check_passes(&mut |model, pass| {
-        // Later passes use the same kernels.
+        // Later passes use the same kernels, so only the first is checked completely.
         worst = worst.worst(check_stages(model, pass, std::mem::take(&mut is_first))?);
         Ok(())
     })?;
@@ -208,8 +209,8 @@ impl Meter {
         }
     }
 
-    /// Compares a row whose magnitude is independent of other rows. Short rows are excluded from
-    /// the per-row error, since they may cancel to zero.
+    /// Compares a row whose magnitude is independent of other rows. Short rows do not count for the
+    /// per-row error, since their sums may cancel to zero.
     fn row(&mut self, found: &[f64], expected: &[f64]) {
         const LONG: usize = 16;
         let mut row = Self::default();
@@ -252,7 +253,7 @@ struct MatrixProduct {
     alpha: f64,
     /// First element of A.
     a: u64,
-    /// Buffer and first element of C.
+    /// Buffer of C, and its first element.
     c: (usize, u64),
 }
 
@@ -464,7 +465,7 @@ impl Check<'_, '_> {
             let found = self.read(op.y_index(), to * op.width, op.width)?;
             let angles =
                 if op.rotary { self.read(1, row * op.width, op.width)? } else { Vec::new() };
-            // The row as a separate operation with a single row.
+            // Verifies the row as an operation of its own, with a single row.
             let alone =
                 Rearrange { batch: 1, rows: 1, columns: 1, capacity: 1, position: 0, ..*op };
             let of =
@@ -479,8 +480,8 @@ impl Check<'_, '_> {
     }
 }
 
-/// Calls `look` with each row of a matrix and its number. `read` returns the requested number of
-/// elements from the first.
+/// Calls `look` with the index and the elements of each row of a matrix. `read` returns a number of
+/// elements, the second argument, from the position in the first.
 fn for_each_row(
     rows: u64,
     columns: u64,

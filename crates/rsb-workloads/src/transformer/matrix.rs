@@ -42,8 +42,8 @@ impl Matrix {
     }
 }
 
-/// Returns the product of a pass with narrow weights; `None` if weights have the type of the
-/// inputs.
+/// Returns the product of a pass with quantized weights, or `None` if the weights have the type of
+/// the inputs.
 pub(super) fn quantized_product(shape: Shape, m: u64, n: u64, k: u64) -> Option<QuantizedProduct> {
     Some(QuantizedProduct { dtype: shape.dtype, weights: shape.narrow?, m, n, k, group: GROUP })
 }
@@ -57,7 +57,7 @@ pub(super) fn quantize(weights: Dtype, columns: u64, numbers: &[f64]) -> (Vec<u8
     for row in numbers.chunks_exact(columns as usize) {
         for group in row.chunks(GROUP as usize) {
             let most = group.iter().fold(0.0_f64, |most, number| most.max(number.abs()));
-            // As stored. A scale that would round to zero occurs only if all numbers are
+            // The scale is rounded as it is stored. It would round to zero only if all numbers are
             // practically zero.
             let scale = rsb_device::convert::round(QuantizedProduct::SCALE, most / largest)
                 .max(f64::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! Tests of decoders on a scripted device: correct, wrong at some point, or rejected.
+//! Tests with a scripted device on which decoders are correct, wrong at some point, or rejected.
 
 use super::*;
 use rsb_device::scripted::{Fault, Script, ScriptedDevice};
@@ -26,7 +26,7 @@ fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
     }
 }
 
-/// Returns the same shape with quantized weights, whose rows consist of vectors.
+/// Returns the same shape with quantized weights, whose rows consist of whole vectors.
 fn narrow(weights: Dtype, shape: Shape) -> Shape {
     Shape { head_dim: 32, narrow: Some(weights), ..shape }
 }
@@ -115,8 +115,8 @@ fn a_wrong_stage_is_found_wherever_it_is() {
     for (shape, &mode) in
         passes.flat_map(|shape| LaunchMode::ALL.iter().map(move |mode| (shape, mode)))
     {
-        // A small pass has one launch per stage, twice if it is recorded; the real one is verified
-        // after it.
+        // A small pass launches each stage once, or twice if it is recorded as a graph. The real
+        // pass is verified after it.
         let launches = {
             let device = ScriptedDevice::new(Script::default());
             Decoder::prepare(&device, shape, mode, &Options::default()).unwrap();
@@ -134,7 +134,7 @@ fn a_wrong_stage_is_found_wherever_it_is() {
     }
 }
 
-/// Samples do not find this, since it is one element of thousands.
+/// Samples would miss this error, since it affects one of thousands of elements.
 #[test]
 fn one_wrong_element_of_any_product_is_found() {
     let plain = Shape { head_dim: 32, ..shape(Dtype::F32, 48, 48) };

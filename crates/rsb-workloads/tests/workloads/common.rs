@@ -34,7 +34,7 @@ pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInf
     found.into_iter().filter_map(Result::ok).collect()
 }
 
-/// Adapts `info` for a benchmark: to a GPU for those that run only on GPUs.
+/// Returns `info` with a GPU as the device if the benchmark runs only on GPUs.
 pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     let mut info = info.clone();
     if matches!(benchmark.info().runs_on, RunsOn::Gpus | RunsOn::GpusAndHost(_)) {
@@ -46,7 +46,7 @@ pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
 /// Returns every benchmark that runs on a device, excluding those that use the host's tools.
 pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
     let elsewhere = |benchmark: &&dyn Benchmark| {
-        // The former use the host's tools, the latter needs a GPU's sensors; both have separate
+        // Benchmarks of host tools and `smi-metrics`, which needs a GPU's sensors, have separate
         // tests.
         matches!(benchmark.info().runs_on, RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };

@@ -16,7 +16,7 @@ fn preparing(fault: Fault) -> Vec<(&'static str, Option<Failure>)> {
     let sound = ScriptedDevice::new(Script::default());
     let cases = one_of_each(&sound);
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
-        // A fresh device each time, since faults count from its first launch.
+        // Uses a new device each time, since faults count from the first launch of a device.
         let device = broken(fault);
         (benchmark.name(), benchmark.prepare_with(&case.params, &device, &backends()).err())
     };
@@ -30,7 +30,7 @@ fn is_failed(failure: Option<&Failure>, word: &str) -> bool {
 #[test]
 fn without_memory_preparing_fails() {
     for (name, failure) in preparing(Fault::OutOfMemory { allocation: 0 }) {
-        // These allocate inside the launch, or not at all.
+        // These benchmarks allocate inside the launch, or not at all.
         if !["memory-allocation", "launch-latency"].contains(&name) {
             assert!(is_failed(failure.as_ref(), "memory"), "{name}: {failure:?}");
         }
@@ -55,7 +55,7 @@ fn when_the_device_is_lost_preparing_fails() {
 fn a_wrong_result_is_never_timed() {
     for fault in [Fault::WrongResult { launch: 0 }, Fault::NotANumber { launch: 0 }] {
         for (name, failure) in preparing(fault) {
-            // These compute nothing that could be wrong.
+            // These benchmarks compute nothing that could be wrong.
             if !["memory-allocation", "launch-latency"].contains(&name) {
                 assert!(
                     is_failed(failure.as_ref(), "wrong result"),
@@ -105,7 +105,7 @@ fn a_clock_that_stands_still_or_gives_nonsense_fails_the_case() {
     }
 }
 
-/// Samples three single launches; launches 1 to `slips` take slightly negative time.
+/// Samples three single launches, of which launches 1 to `slips` report a slightly negative time.
 fn after_slips(slips: u64) -> Result<f64, Failure> {
     let clock = move |launch, _: &rsb_device::Operation| {
         if (1..=slips).contains(&launch) { -5.0 } else { 1000.0 }
@@ -129,7 +129,7 @@ fn a_single_time_below_zero_is_measured_again_and_repeated_ones_fail() {
 fn a_clock_that_is_absurdly_fast_is_refused_naming_the_limit() {
     for (name, result) in sampling(Fault::LyingClock { elapsed_ns: 1e-3 }) {
         match name {
-            // There is no limit on the speed of allocating nothing or on the rarity of cache
+            // No limit exists for the speed of allocating nothing or for the rarity of cache
             // misses.
             "memory-allocation" | "memory-fragmentation" | "cache-hit-rate" => {}
             _ => {
@@ -157,9 +157,7 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
         match prepared.fields(flops / 21.0) {
             Err(Failure::Failed(Reason { why, .. })) => {
                 assert!(
-                    why.contains(
-                        "21.0 GFLOP/s is above twice the peak measured next to it, 20.0 GFLOP/s"
-                    ),
+                    why.contains("21.0 GFLOP/s is above twice the measured peak, 20.0 GFLOP/s"),
                     "{why}"
                 );
             }

@@ -77,14 +77,14 @@ fn one_operation_alone_brings_no_skips_of_the_others() {
             cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Standard, &asked).unwrap();
         assert!(!found.is_empty() && found.iter().all(Result::is_ok), "{operation}: {found:?}");
     }
-    // An impossible combination that was requested is still a skip.
+    // An impossible combination that was requested explicitly is reported as skipped.
     let asked = [("operation", "triad"), ("overlap", "on")]
         .map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
     let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Quick, &asked).unwrap();
     assert!(found.iter().any(Result::is_err), "{found:?}");
 }
 
-/// A real GPU with a last-level cache of `cache` bytes, or an unknown one.
+/// A GPU that is not simulated, with a last-level cache of `cache` bytes or of unknown size.
 fn real(cache: Option<u64>) -> DeviceInfo {
     let caches = cache
         .map(|size_bytes| Cache { level: 3, size_bytes, shared_by: None })
@@ -143,7 +143,7 @@ fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
         largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes,
         "at most a quarter of the memory"
     );
-    // Data is known to be in memory only if the caches are known.
+    // The location of data is reported as memory only if the caches are known.
     let mut script = Script::with_clock(Clock::Constant(1e6));
     script.info = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
     let device = ScriptedDevice::new(script);
@@ -196,8 +196,8 @@ fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     assert_eq!(to_gpu.text("operation"), Some("host-to-device"));
     assert_eq!(to_gpu.text("host_memory"), Some("pinned"));
     assert!(to_gpu.get("latency_us").is_none(), "a large transfer must not report a latency");
-    // 1 MiB in 103,800 ns is 10.1 GB/s: one percent above the link is within the difference of two
-    // clocks.
+    // 1 MiB in 103,800 ns is 10.1 GB/s, one percent above the link; the difference between two
+    // clocks can explain that.
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 103_800.0).is_ok());
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 102_000.0).is_err());
     match fields(&gpu, "memory-transfer", &[("size", "1MiB")], 50_000.0) {
@@ -297,7 +297,7 @@ fn occupancy_stands_beside_the_time_of_each_block_size() {
         near(&found, "bandwidth_gb_s", 4.0);
         near(&found, "registers", 32.0);
         assert_eq!(found.number("shared_bytes"), Some(0.0));
-        // This GPU is half full at any size: the largest is recommended, and takes the same time.
+        // Any block size fills half of this GPU, so the largest is recommended, without a speedup.
         near(&found, "recommended_block_size", 1024.0);
         near(&found, "recommended_speedup", 1.0);
         assert!(

@@ -10,7 +10,7 @@ use super::common::{backends, on_devices, one_of_each, small_cases, staged};
 
 fn check_fields(id: &str, fields: &Fields) {
     for (name, value) in fields.iter() {
-        assert!(Field::find(name).is_some(), "{id}: `{name}` is not in the table");
+        assert!(Field::find(name).is_some(), "{id}: `{name}` is not in the field table");
         // Missing profiler counters are null, with a note that gives the reason.
         let is_told =
             name.ends_with("_efficiency_percent") && fields.text("counters_note").is_some();
@@ -103,7 +103,7 @@ fn every_benchmark_runs_on_the_cpu_or_says_why_not() {
 #[test]
 fn exactly_as_many_launches_as_asked_for() {
     let device = ScriptedDevice::new(Script::with_clock(Clock::Constant(2000.0)));
-    // These run several launches per iteration.
+    // These benchmarks run several launches per iteration.
     let composed = ["all-reduce", "inference"];
     for (benchmark, case) in
         one_of_each(&device).into_iter().filter(|(found, _)| !composed.contains(&found.name()))

@@ -1,4 +1,4 @@
-//! Every kind of work at four sizes.
+//! Every kind of work at four problem sizes.
 
 use criterion::Criterion;
 use made_project::{KINDS, next_rounds, work};
@@ -11,7 +11,7 @@ fn main() {
     for (name, kind) in KINDS {
         for size in SIZES {
             criterion.bench_function(&format!("{name}/{size}"), |bencher| {
-                // Once for each sample.
+                // Called once per sample.
                 let rounds = next_rounds();
                 bencher.iter(|| work(kind, size, rounds, &buffer));
             });

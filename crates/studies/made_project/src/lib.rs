@@ -1,18 +1,18 @@
-//! Work whose time is proportional to its number of rounds, for a study of the gate: how many
-//! rounds a sample takes decides by how much it is slower, and nothing else differs.
+//! Work whose time is proportional to its number of rounds, for a study of the gate. A side is made
+//! slower only by giving its samples more rounds.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rounds of a sample that is not slowed.
+/// Rounds of a sample without a slowdown.
 pub const ROUNDS: usize = 100;
 
-/// Extra rounds of successive samples, repeated. The study writes another list to make one side
+/// Extra rounds of successive samples; the list is repeated. The study replaces it to make one side
 /// slower.
 pub const EXTRA_ROUNDS: &[usize] = &[0];
 
-/// Bytes of data that nothing reads, and a number that is added to a sum. The study writes another
-/// number to make unlike machine code that does the same work.
+/// Size in bytes of an unused static array; also added to a sum. The study replaces it to get
+/// different machine code that does the same work.
 pub const PADDING: usize = 0;
 
 #[used]
@@ -26,7 +26,7 @@ pub fn next_rounds() -> usize {
     black_box(ROUNDS + EXTRA_ROUNDS[sample % EXTRA_ROUNDS.len()])
 }
 
-/// A kind of work; `size` is its work in one round.
+/// A kind of work; `size` is the amount of work per round.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A chain of multiplications of integers.
@@ -41,7 +41,7 @@ pub enum Kind {
     Allocation,
 }
 
-/// Every kind with its name.
+/// Every kind of work with its name.
 pub const KINDS: [(&str, Kind); 5] = [
     ("integers", Kind::Integers),
     ("floats", Kind::Floats),
@@ -50,7 +50,7 @@ pub const KINDS: [(&str, Kind); 5] = [
     ("allocation", Kind::Allocation),
 ];
 
-/// Does `rounds` rounds of `kind`.
+/// Performs `rounds` rounds of work of `kind`.
 pub fn work(kind: Kind, size: usize, rounds: usize, buffer: &[u64]) -> u64 {
     let mut sum = black_box(PADDING) as u64;
     for round in 0..rounds {

@@ -1,6 +1,6 @@
-//! Nodes of 8 × MI355X whose results are public (github.com/AMD-AGI/Primus, pull request 712): the
-//! median over the GPUs of a node. Fourteen of the fifteen passing nodes; the last row of the table
-//! could not be read.
+//! Published results of nodes with 8 × MI355X (github.com/AMD-AGI/Primus, pull request 712): the
+//! median over the GPUs of each node. Contains fourteen of the fifteen passing nodes; the last row
+//! of the published table is illegible.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use rsb_model::Better;
 
 use super::simulation::beyond;
 
-/// GEMM in TFLOP/s, HBM and RCCL in GB/s.
+/// GEMM in TFLOP/s; HBM and RCCL in GB/s.
 const NODES: [[f64; 3]; 14] = [
     [760.0, 4421.6, 268.6],
     [762.7, 4437.2, 271.1],
@@ -29,8 +29,9 @@ const NODES: [[f64; 3]; 14] = [
 ];
 const METRICS: [&str; 3] = ["GEMM", "HBM", "RCCL"];
 
-/// Returns the nodes as times, with one of them slower in one metric. The table has one value per
-/// node, which stands for two equal processes: the noise between processes is unknown.
+/// Returns the nodes with rates converted to times, and node `slow` slowed by `factor` in one
+/// metric. The table has one value per node, used here for two equal processes, because the noise
+/// between processes is unknown.
 fn nodes(slow: usize, metric: usize, factor: f64) -> Vec<MeasuredNode> {
     let mut nodes = Vec::new();
     for (at, rates) in NODES.iter().enumerate() {
@@ -52,7 +53,7 @@ fn nodes(slow: usize, metric: usize, factor: f64) -> Vec<MeasuredNode> {
     nodes
 }
 
-/// Returns which nodes are called before any pairs.
+/// Returns for each node whether it is called slow before any pairs are measured.
 fn called_nodes(nodes: &[MeasuredNode]) -> Vec<bool> {
     let rule = VerdictRule { confirm: false, ..VerdictRule::default() };
     let (history, confirmations) = (BTreeMap::new(), BTreeMap::new());
@@ -60,7 +61,7 @@ fn called_nodes(nodes: &[MeasuredNode]) -> Vec<bool> {
     judge_fleet(&input, &rule).nodes.iter().map(|node| node.state == NodeState::Slow).collect()
 }
 
-/// Makes each node slower in each metric in turn.
+/// Returns the table of results with each node made slower in each metric in turn.
 pub(super) fn table() -> String {
     let mut text = "Each of 14 nodes is made slower in each of three metrics in turn.\n\n| slower \
                     by | found | other nodes called | ±5 % of the mean: found |\n|---|---|---|---|\n"

@@ -1,5 +1,5 @@
-//! Simulated campaigns: nodes with a persistent level, processes with noise, a drift that all nodes
-//! share, and what each rule calls.
+//! Simulated campaigns: nodes with a persistent level, processes with noise, and a drift that all
+//! nodes share. Counts the nodes that each rule calls slow.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use rsb_stats::rng::Rng;
 
 const METRICS: [&str; 4] = ["copy", "gemm", "launch", "reduce"];
 const PROCESSES: usize = 5;
-/// Standard deviation of a process, in percent.
+/// Standard deviation between processes, in percent.
 const PROCESS_SD: f64 = 0.3;
-/// Standard deviation in percent, and correlation from node to node, of the drift.
+/// Standard deviation of the drift, in percent, and its correlation from node to node.
 const DRIFT_SD: f64 = 0.2;
 const DRIFT_CORRELATION: f64 = 0.9;
-/// Nodes of a rack.
+/// Number of nodes per rack.
 const RACK: usize = 10;
-/// Share of the nodes with a transient slowness.
+/// Share of nodes that are temporarily slow.
 const TRANSIENT_SHARE: f64 = 0.03;
-/// Rounds of pairs.
+/// Number of rounds in which a suspect and a reference node are compared.
 const ROUNDS: usize = 2;
 
 #[derive(Debug, Clone, Copy)]
@@ -32,9 +32,9 @@ pub(super) struct Scenario {
     pub(super) node_sd: f64,
     pub(super) slow_nodes: usize,
     pub(super) slow_percent: f64,
-    /// Slowness of some nodes that is over before the pairs.
+    /// Slowdown in percent of some nodes, which ends before the pairs are measured.
     pub(super) transient_percent: f64,
-    /// Slowness of the first rack.
+    /// Slowdown in percent of all nodes of the first rack.
     pub(super) rack_percent: f64,
 }
 
@@ -49,14 +49,14 @@ impl Scenario {
     };
 }
 
-/// Calls of a fixed rule.
+/// Counts of nodes called slow by a fixed limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedCalls {
     pub(super) found: usize,
     pub(super) false_calls: usize,
 }
 
-/// Calls of campaigns, added up.
+/// Counts summed over all campaigns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Calls {
     pub(super) campaigns: usize,
@@ -66,13 +66,13 @@ pub(super) struct Calls {
     pub(super) planted_undecided: usize,
     pub(super) false_nodes: usize,
     pub(super) false_campaigns: usize,
-    /// Healthy nodes without a decision.
+    /// Number of healthy nodes without a decision.
     pub(super) undecided: usize,
-    /// Campaigns with a named cause.
+    /// Number of campaigns whose report names a common cause.
     pub(super) causes: usize,
-    /// ±5 % of the mean of the fleet, as by `SuperBench`.
+    /// Nodes more than 5 % slower than the mean of the fleet, as in `SuperBench`.
     pub(super) by_mean: FixedCalls,
-    /// 10 % below the value of one node, as in references of `ReFrame`.
+    /// Nodes more than 10 % below the value of one node, as with references in `ReFrame`.
     pub(super) by_reference: FixedCalls,
 }
 
@@ -112,8 +112,8 @@ impl FixedCalls {
     }
 }
 
-/// Returns for each node whether a metric is slower than `factor` times the `baseline` of the
-/// levels of all nodes.
+/// Returns for each node whether a metric is slower than `factor` times `baseline` of the levels of
+/// all nodes.
 pub(super) fn beyond(
     nodes: &[MeasuredNode],
     factor: f64,
@@ -134,14 +134,15 @@ pub(super) fn beyond(
     called
 }
 
-/// One campaign and its report.
+/// A campaign and its report.
 pub(super) struct SimulatedCampaign {
     nodes: Vec<MeasuredNode>,
     planted: Vec<bool>,
     report: FleetReport,
 }
 
-/// Simulates a campaign: measuring, judging, pairs of the suspects, judging again.
+/// Simulates a campaign: measures all nodes, judges them, compares each suspect with a reference
+/// node, and judges again.
 pub(super) fn campaign(scenario: &Scenario, rng: &mut Rng) -> SimulatedCampaign {
     let mut order: Vec<usize> = (0..scenario.nodes).collect();
     rng.shuffle(&mut order);
@@ -209,17 +210,17 @@ fn measure(
     nodes
 }
 
-/// Times of processes around `level`.
+/// Returns simulated times of processes around `level`.
 fn processes(level: f64, rng: &mut Rng) -> MetricValues {
     let times = (0..PROCESSES).map(|_| 100.0 * level * (1.0 + PROCESS_SD / 100.0 * rng.normal()));
     MetricValues { better: Better::Lower, processes: times.collect() }
 }
 
-/// Measures a suspect in turns with a node that passed.
+/// Simulates measuring a suspect alternately with a reference node that passed.
 fn pairs(good: f64, slow: f64, rng: &mut Rng) -> Vec<JobPair> {
     let mut pairs = Vec::new();
     for turn in pair_order(ROUNDS).chunks(2) {
-        // A drift moves both jobs of a pair.
+        // A drift affects both jobs of a pair.
         let factor = 1.0 + DRIFT_SD / 100.0 * rng.normal();
         let mut of = |side: PairSide| {
             let level = if side == PairSide::Reference { good } else { slow };

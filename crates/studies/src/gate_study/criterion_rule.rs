@@ -1,5 +1,6 @@
-//! What Criterion 0.8 concludes of two sets of samples: a t-test and an interval of the change of
-//! the mean, both by resampling, at its defaults (5 %, noise threshold 1 %), with fewer resamples.
+//! The verdict of Criterion 0.8 on two sets of samples: a t-test and a confidence interval of the
+//! change of the mean, both by resampling. Uses Criterion's defaults (significance 5 %, noise
+//! threshold 1 %), but fewer resamples.
 
 use rsb_model::Samples;
 use rsb_stats::estimate::{mean, quantile, variance};
@@ -9,7 +10,7 @@ const RESAMPLES: usize = 1_000;
 const SIGNIFICANCE: f64 = 0.05;
 const NOISE: f64 = 0.01;
 
-/// Whether Criterion would print “Performance has regressed”.
+/// Returns whether Criterion would print “Performance has regressed”.
 pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> bool {
     let (Ok(before), Ok(after)) = (before.per_iteration(), after.per_iteration()) else {
         return false;
@@ -30,7 +31,7 @@ pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> 
     (as_extreme as f64) < SIGNIFICANCE * RESAMPLES as f64 && low > NOISE
 }
 
-/// Returns `count` of the values, each drawn from all.
+/// Returns `count` values drawn from `values` with replacement.
 fn draw(values: &[f64], count: usize, rng: &mut Rng) -> Vec<f64> {
     (0..count).map(|_| values[rng.below(values.len())]).collect()
 }

@@ -1,9 +1,9 @@
-//! What was recorded: rounds of pairs of processes of two programs, and what each pair cost.
+//! A recording: rounds of pairs of processes of two programs, and the time of each pair.
 //!
-//! The first program is that of HEAD. The second is another build of the same source, but for three
-//! functions that do a part of their work twice, for about 15 % more time (`slower.patch`; the
-//! tables say how much it was): it tells both how often a change in the source is found, and how
-//! often two builds of a function that nobody touched are called different.
+//! The first program is HEAD. The second is another build of the same source in which three
+//! functions do part of their work twice and take about 15 % longer (`slower.patch`; the tables
+//! contain the measured slowdowns). It shows how often a change in the source is found, and how
+//! often two builds of an unchanged function are called different.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use crate::workspace::{root, target};
 
-/// What the ids of the cases hold that the patch makes slower.
+/// Parts of the ids of the cases that the patch slows down.
 const SLOWED: [&str; 3] = ["/gelu/", "/softmax/", "/sum/"];
 
-/// Relative to the root.
+/// Path of the patch, relative to the workspace root.
 const PATCH: &str = "crates/studies/src/gate_study/slower.patch";
 
 pub(super) struct Recording {
@@ -30,27 +30,27 @@ pub(super) struct Recording {
     pub(super) cases: Vec<RecordedCase>,
 }
 
-/// One case of both programs.
+/// A case measured with both programs.
 pub(super) struct RecordedCase {
-    /// Its record, without samples.
+    /// Record of the case, without samples.
     pub(super) result: BenchmarkResult,
     /// The samples of the two processes of each round.
     pub(super) rounds: Vec<[Samples; 2]>,
-    /// Seconds that one pair takes, starting and verifying included.
+    /// Seconds per pair, including start-up and verification.
     pub(super) seconds: f64,
-    /// Whether the second program takes longer by its source.
+    /// Whether the patch slows down the case in the second program.
     pub(super) is_slowed: bool,
 }
 
-/// A round as it lies on disk.
+/// A round as stored on disk.
 #[derive(Deserialize)]
 struct Round {
     load_average: f64,
     sides: [Run; 2],
 }
 
-/// Records `rounds` more rounds into `dir`, while `busy` threads work beside. Builds both programs
-/// first where they are not there.
+/// Records `rounds` more rounds into `dir`, while `busy` threads keep CPUs busy. Builds both
+/// programs first if they do not exist.
 pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let dir = std::path::absolute(dir)?;
@@ -71,7 +71,7 @@ pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
     run(command.args([rounds.to_string(), known]).current_dir(root()), "recording failed")
 }
 
-/// Both programs, built at one place from HEAD: without the patch, and with it.
+/// Builds both programs from HEAD in the same directory: without the patch and with it.
 fn build(dir: &Path) -> Result<[PathBuf; 2]> {
     let programs = ["first", "second"].map(|name| dir.join(name));
     if programs.iter().all(|program| program.exists()) {
@@ -107,7 +107,7 @@ fn run_git(arguments: &[&str]) -> Result<()> {
     run(command.args(arguments).current_dir(root()), "git failed")
 }
 
-/// The text of a file without spaces around it; empty without the file.
+/// Returns the trimmed text of a file; empty if it cannot be read.
 fn read_trimmed(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
@@ -154,7 +154,7 @@ impl Recording {
         })
     }
 
-    /// Cases of made-up rounds, a second each, on no machine; the first of them is slowed.
+    /// Creates a recording of made-up rounds that take a second each; the first case is slowed.
     #[cfg(test)]
     pub(super) fn made_up(cases: impl Iterator<Item = Vec<[Samples; 2]>>) -> Self {
         use rsb_model::{CaseId, Environment, RunId, Timestamp};
@@ -187,12 +187,12 @@ impl Recording {
         self.rounds
     }
 
-    /// An empty run of this machine.
+    /// Returns a run without results, with the environment of the recording.
     pub(super) fn blank(&self) -> Run {
         self.blank.clone()
     }
 
-    /// The machine, the day and the size, as a paragraph.
+    /// Returns a paragraph with the machine, the date and the size of the recording.
     pub(super) fn heading(&self) -> String {
         let environment = &self.blank.environment;
         let cpu = environment.cpu.as_ref().map_or_else(

@@ -1,5 +1,5 @@
-//! One suite of consecutive rounds of a recording, judged by the gate and remeasured where it
-//! doubts, as the program would.
+//! Replays a suite from consecutive rounds of a recording. The gate judges it, and undecided cases
+//! are remeasured as in the program.
 
 use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{ComparisonResult, ReasonCode, Run, Samples, Timestamp, Verdict};
@@ -8,74 +8,74 @@ use rsb_stats::remeasure::{AGAINST_BASELINE, PAIRS, Rounds};
 
 use super::recording::{RecordedCase, Recording};
 
-/// How the two sides come about.
+/// Origin of the two sides of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// `gate --against REV`: pairs of processes.
     Paired,
-    /// The program that made the baseline is kept: what looks slower or is undecided is paired with
-    /// it.
+    /// The program that made the baseline is kept; suspected and undecided cases are remeasured in
+    /// pairs with it.
     KeptProgram,
-    /// The same, with a baseline from half a recording earlier: a committed one on a fresh
-    /// checkout, whose revision is built.
+    /// Like `KeptProgram`, with a baseline from half a recording earlier: a committed baseline on a
+    /// fresh checkout, whose revision is built.
     BuiltRevision,
-    /// `gate --budget` against a stored baseline of the rounds just before.
+    /// `gate --budget` against a stored baseline of the preceding rounds.
     Baseline,
-    /// The same, with a baseline from half a recording earlier.
+    /// Like `Baseline`, with a baseline from half a recording earlier.
     LaterBaseline,
-    /// Three saved runs a side, nothing remeasured.
+    /// Three saved runs per side, without remeasuring.
     Apart,
-    /// The same, and the baseline keeps the processes of four earlier runs.
+    /// Like `Apart`, with a baseline that also keeps the processes of four earlier runs.
     ApartWithPast,
 }
 
-/// Which cases a suite has, and which of them are slower.
+/// Cases of a suite, and which of them are slowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Change {
-    /// Those that are the same in both programs.
+    /// The cases that are the same in both programs.
     None,
-    /// All; those of the patch are slower by their source.
+    /// All cases; those of the patch are slower in the second program.
     InSource,
-    /// Those that are the same in both programs, every tenth of them times a factor.
+    /// The cases that are the same in both programs; every tenth is multiplied by a factor.
     Multiplied(f64),
 }
 
-/// Every tenth case is made slower.
+/// One case in this many is slowed in [`Change::Multiplied`].
 const ONE_IN: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaseVerdict {
     pub(super) verdict: Verdict,
-    /// Whether its median alone keeps it from a pass.
+    /// Whether only the median prevents a pass.
     pub(super) is_median_worse: bool,
-    /// Whether each process of the current side is slower than every one of the baseline, by its
-    /// floor.
+    /// Whether each process of the current side has a slower floor than every process of the
+    /// baseline.
     pub(super) is_separate: bool,
 }
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct SuiteVerdicts {
-    /// Verdicts on the cases that are slower.
+    /// Verdicts of the slowed cases.
     pub(super) slowed: Vec<CaseVerdict>,
-    /// Verdicts on the others.
+    /// Verdicts of the remaining cases.
     pub(super) untouched: Vec<CaseVerdict>,
     pub(super) seconds: f64,
 }
 
-/// One case of a suite: which rounds it is measured in.
+/// A case of a suite, with the rounds in which it is measured.
 struct Turn<'a> {
     case: &'a RecordedCase,
     is_slowed: bool,
     factor: f64,
     stored: std::ops::Range<usize>,
-    /// The first round of the current side, and how many were taken.
+    /// First round of the current side, and the number of rounds measured.
     from: usize,
     taken: usize,
 }
 
 impl Mode {
-    /// Rounds, and the budget in seconds: that of the program, without the first run where a
-    /// baseline is stored.
+    /// Returns the number of rounds, and the budget in seconds as in the program. The budget
+    /// excludes the first run if a baseline is stored.
     const fn effort(self) -> (Rounds, f64) {
         match self {
             Self::Paired => (PAIRS, 180.0),
@@ -85,7 +85,7 @@ impl Mode {
         }
     }
 
-    /// Rounds of a stored baseline.
+    /// Returns the number of rounds of a stored baseline.
     const fn baseline_rounds(self) -> usize {
         match self {
             Self::Paired => 0,
@@ -94,7 +94,7 @@ impl Mode {
         }
     }
 
-    /// Earlier runs, of as many rounds as the baseline.
+    /// Returns the number of earlier runs; each has as many rounds as the baseline.
     const fn earlier(self) -> usize {
         match self {
             Self::ApartWithPast => 4,
@@ -102,13 +102,14 @@ impl Mode {
         }
     }
 
-    /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of
-    /// these.
+    /// Returns the number of rounds that a suite uses before anything is remeasured. Suites at
+    /// least this far apart share none of these rounds.
     pub(super) const fn length(self) -> usize {
         (self.earlier() + 1) * self.baseline_rounds() + self.effort().0.first as usize
     }
 
-    /// Where the current side begins after the baseline's first round.
+    /// Returns the number of rounds from the start of the baseline to the start of the current
+    /// side.
     fn lag(self, recording: &Recording) -> usize {
         match self {
             Self::BuiltRevision | Self::LaterBaseline => recording.rounds() / 2,
@@ -116,7 +117,8 @@ impl Mode {
         }
     }
 
-    /// Whether suspects are measured beside the program that made the baseline.
+    /// Returns whether suspected cases are remeasured in pairs with the program that made the
+    /// baseline.
     const fn has_program(self) -> bool {
         matches!(self, Self::KeptProgram | Self::BuiltRevision)
     }
@@ -126,7 +128,7 @@ impl Mode {
     }
 }
 
-/// Judges the suite that begins with the round `start`. After the last round comes the first.
+/// Judges the suite that starts at round `start`. The first round follows the last one.
 pub(super) fn suite(
     recording: &Recording,
     mode: Mode,
@@ -147,7 +149,7 @@ pub(super) fn suite(
     }
     let turns = turns(recording, mode, change, start, 0);
     let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
-    // One row for each case: its time.
+    // Only the time: one row per case.
     for row in result.comparisons.iter().filter(|row| row.metric == "time_ms") {
         let Some(turn) = turns.iter().find(|turn| turn.case.result.benchmark_id == row.id) else {
             continue;
@@ -162,7 +164,8 @@ pub(super) fn suite(
     ended
 }
 
-/// The cases of the suite that begins with the round `start`, `later` rounds after it.
+/// Returns the cases of the suite that starts at round `start`, with the current side `later`
+/// rounds later.
 fn turns(
     recording: &Recording,
     mode: Mode,
@@ -190,8 +193,8 @@ fn turns(
     each.collect()
 }
 
-/// Measures what is planned until the verdicts stand or the budget is over: they, what was judged,
-/// and the seconds.
+/// Measures until all cases are decided or the budget is used up. Returns the verdicts, the current
+/// run, and the seconds used.
 fn judge(
     recording: &Recording,
     mut turns: Vec<Turn<'_>>,
@@ -226,7 +229,8 @@ fn judge(
 }
 
 impl Turn<'_> {
-    /// Measures `more` processes; the seconds that they take. No round is taken twice.
+    /// Measures `more` processes and returns the seconds they take. Each round is used at most
+    /// once.
     fn take(&mut self, mode: Mode, more: usize) -> f64 {
         let before = self.taken;
         self.taken = (self.taken + more).min(self.case.rounds.len() - mode.baseline_rounds());
@@ -256,7 +260,7 @@ impl Turn<'_> {
         )
     }
 
-    /// What a baseline keeps of the runs before it.
+    /// Returns the process times of earlier runs that a baseline keeps.
     fn past(&self, mode: Mode) -> Vec<Vec<f64>> {
         let length = mode.baseline_rounds();
         let mut past = Vec::with_capacity(mode.earlier());
@@ -305,9 +309,8 @@ mod tests {
     use super::*;
     use rsb_stats::rng::Rng;
 
-    /// Twelve cases of 30 rounds: a process is a little fast or slow as a whole, one round in five
-    /// is disturbed, and what disturbs a round disturbs both of its processes. The first case takes
-    /// longer in the second program.
+    /// Returns twelve cases of 30 rounds. Each process has a random level; one round in five is
+    /// disturbed, in both of its processes. The first case is slower in the second program.
     fn recording() -> Recording {
         let mut rng = Rng::new(11);
         Recording::made_up((0..12).map(|case| {

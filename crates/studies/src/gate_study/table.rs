@@ -45,7 +45,7 @@ impl Mode {
     }
 }
 
-/// Every suite of consecutive rounds.
+/// Judges suites of consecutive rounds, one starting at every third round.
 fn suites(recording: &Recording, mode: Mode, change: Change) -> Vec<SuiteVerdicts> {
     (0..recording.rounds())
         .step_by(STEP)
@@ -57,7 +57,7 @@ fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
     of.iter().filter(|found| found.verdict == wanted).count()
 }
 
-/// What every mode makes of functions that nobody touched, in two builds.
+/// Returns the table of verdicts of each mode on unchanged functions in two builds.
 pub(super) fn unchanged_table(recording: &Recording) -> String {
     let mut text = "## Unchanged functions, in two builds\n\nEach suite begins three rounds after \
                     the previous one and takes consecutive rounds; bounds are exact, 95 %, \
@@ -102,12 +102,12 @@ pub(super) fn unchanged_table(recording: &Recording) -> String {
     text
 }
 
-/// Whether a function that nobody touched is called Regressed.
+/// Returns whether the gate called an unchanged function Regressed.
 fn is_wrong(suite: &SuiteVerdicts) -> bool {
     count(&suite.untouched, Verdict::Regressed) > 0
 }
 
-/// What every mode makes of functions that take longer by their source.
+/// Returns the table of verdicts of each mode on functions slowed in the source.
 pub(super) fn slowed_table(recording: &Recording) -> String {
     let mut text = "## Functions that do part of their work twice\n\n| case | really slower, by \
                     the median of all pairs |\n|---|---|\n"
@@ -144,7 +144,8 @@ pub(super) fn slowed_table(recording: &Recording) -> String {
     text
 }
 
-/// What every mode makes of slow-downs that are multiplied into a tenth of the other cases.
+/// Returns the table of verdicts of each mode on slowdowns multiplied into a tenth of the other
+/// cases.
 pub(super) fn multiplied_table(recording: &Recording) -> String {
     let names: Vec<String> =
         FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
@@ -168,8 +169,8 @@ pub(super) fn multiplied_table(recording: &Recording) -> String {
     text
 }
 
-/// Criterion's own rule, and a rule of 5 % on the means, on one process a side, of consecutive
-/// rounds.
+/// Returns the table of verdicts by Criterion's rule and by a limit of 5 % on the means, with one
+/// process per side from consecutive rounds.
 pub(super) fn simple_rules(recording: &Recording) -> String {
     let mut text = "## Criterion's own rule, and 5 % on the means, on one process per side of the \
                     same samples\n\n| cases | comparisons | called regressed by Criterion's rule | \
@@ -197,7 +198,8 @@ fn mean_of(samples: &Samples) -> f64 {
     samples.per_iteration().ok().and_then(|times| mean(&times)).unwrap_or(f64::NAN)
 }
 
-/// The smallest slow-down that so many pairs find in 95 % of tries at 1 % false alarms.
+/// Returns the table of the smallest slowdown that 5 or 10 pairs find in 95 % of tries at 1 % false
+/// alarms.
 pub(super) fn resolution(recording: &Recording) -> String {
     const PAIRS: [usize; 2] = [5, 10];
     let mut text = "## Resolution of pairs: the smallest slowdown found in 95 % of tries at 1 % \
@@ -215,7 +217,7 @@ pub(super) fn resolution(recording: &Recording) -> String {
     text
 }
 
-/// What each pair says, as a logarithm.
+/// Returns the logarithm of the time ratio of each pair.
 fn ratios(case: &RecordedCase) -> Vec<f64> {
     let each = case.rounds.iter().filter_map(|[one, other]| {
         let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);

@@ -1,4 +1,4 @@
-//! Judging every run of a series from what came before it.
+//! Judges every run of a series against the runs before it.
 
 use rsb_model::{Better, Verdict};
 use rsb_stats::CaseConclusion;
@@ -9,20 +9,19 @@ use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 use super::series::{Part, RecordedSeries};
 use super::whole::format_bounded_share;
 
-/// The gate's threshold where the policy sets no other.
+/// Threshold of the gate if the policy sets none.
 pub(super) const THRESHOLD: f64 = 0.1;
 
-/// A way to call a run Regressed.
+/// A rule that decides whether a run is Regressed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RegressionRule {
-    /// The gate's, with so many runs after the judged one as repeats of it.
+    /// The gate's rule, with `repeats` runs after the judged one as its repeats.
     History { rule: Rule, repeats: usize },
-    /// Worse than the run before by more than this factor.
+    /// Worse than the previous run by more than this factor.
     Previous(f64),
-    /// Worse than the median of the five runs before by more than this factor.
+    /// Worse than the median of the previous five runs by more than this factor.
     MedianOfFive(f64),
-    /// Further on the bad side of the mean of the runs before than so many of their standard
-    /// deviations.
+    /// Worse than the mean of the previous runs by more than this number of standard deviations.
     Sigmas(f64),
 }
 
@@ -55,7 +54,7 @@ impl RegressionRule {
     }
 }
 
-/// How many times as bad as `level` the value `now` is; 0 without a level.
+/// Returns by what factor `now` is worse than `level`; 0 without a level.
 fn slowdown(better: Better, level: Option<f64>, now: f64) -> f64 {
     match (better, level) {
         (_, None) => 0.0,
@@ -78,34 +77,34 @@ fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<
     judge(&[question], &rule, ErrorRates::USUAL).each.pop()
 }
 
-/// What came of the checks of one series, or of several.
+/// Counts of verdicts on one or several series.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) checks: usize,
-    /// For each factor, how many were Regressed.
+    /// Number of Regressed runs for each factor.
     regressed: Vec<usize>,
-    /// As they were.
+    /// Number of undecided unchanged runs.
     undecided: usize,
     improved: usize,
 }
 
 impl Tally {
-    /// Share Regressed with the `factor`-th factor.
+    /// Returns the share of Regressed runs with the factor at index `factor`.
     pub(super) fn regressed_share(&self, factor: usize) -> f64 {
         self.share(self.regressed.get(factor).copied().unwrap_or_default())
     }
 
-    /// Share without a verdict, as they were.
+    /// Returns the share of unchanged runs without a verdict.
     pub(super) fn undecided_share(&self) -> f64 {
         self.share(self.undecided)
     }
 
-    /// Share Improved, as they were.
+    /// Returns the share of unchanged runs called Improved.
     pub(super) fn improved_share(&self) -> f64 {
         self.share(self.improved)
     }
 
-    /// Share Regressed as they were, with the bound of it.
+    /// Returns the share of unchanged runs called Regressed, with its upper bound.
     pub(super) fn false_alarms(&self) -> String {
         format_bounded_share(self.regressed.first().copied().unwrap_or_default(), self.checks)
     }
@@ -128,8 +127,8 @@ impl std::iter::Sum for Tally {
     }
 }
 
-/// Every check in `part` of `series`: the runs before, and the run judged with so many `repeats`
-/// after it.
+/// Returns each run in `part` of `series` that can be judged, with its `repeats` repeats, and the
+/// runs before it.
 fn checks(
     series: &RecordedSeries,
     part: Part,
@@ -143,8 +142,8 @@ fn checks(
     })
 }
 
-/// Judges every run in `part` that has enough before it, slowed by each of `factors`. The first of
-/// them must be 1.
+/// Judges every run in `part` that has enough runs before it, slowed by each of `factors`. The
+/// first factor must be 1.
 pub(super) fn replay(
     series: &RecordedSeries,
     part: Part,
@@ -166,7 +165,8 @@ pub(super) fn replay(
     tally
 }
 
-/// Shares of runs as they were whose interval lies wholly above no change, and wholly below it.
+/// Returns the shares of unchanged runs whose interval is entirely slower, and entirely faster,
+/// than no change.
 pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64; 2] {
     let (mut above, mut below, mut all) = (0_usize, 0_usize, 0_usize);
     for one in series {

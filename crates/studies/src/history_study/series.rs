@@ -1,5 +1,5 @@
-//! Series of figures over time: a CSV with the columns `id`, `timestamp`, `value` and `unit`, or
-//! the `data.js` that github-action-benchmark publishes.
+//! Series of values over time, from a CSV file with the columns `id`, `timestamp`, `value` and
+//! `unit`, or from the `data.js` that github-action-benchmark publishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,34 +8,34 @@ use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::{Better, Unit};
 use serde_json::Value;
 
-/// The part of the runs of each suite, by time, that rules are tuned on. What the gate is said to
-/// do is what it does on the rest. Fixed before anything was tuned on either part; another share
-/// would make old figures and new ones unlike.
+/// Share of the runs of each suite, by time, on which rules are tuned. Reported error rates come
+/// from the rest. The share was fixed before any tuning; changing it would make new results
+/// incomparable with old ones.
 const TUNED_ON: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The first runs of each suite: rules may be chosen by them.
+    /// The first runs of each suite, used to tune rules.
     First,
-    /// Those after them. The runs before a judged one may reach back into the first part.
+    /// The remaining runs. The runs before a judged run may be in the first part.
     Second,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedSeries {
     pub(crate) id: String,
-    /// A unit that does not say counts as a time.
+    /// Direction of the unit; an unknown unit counts as a time.
     pub(crate) better: Better,
-    /// When each value was measured, oldest first.
+    /// Time of each value, oldest first.
     pub(crate) times: Vec<i64>,
     pub(crate) values: Vec<f64>,
-    /// When the second part of its suite begins.
+    /// Start time of the second part of the suite.
     second_from: i64,
 }
 
 impl RecordedSeries {
-    /// The suite: what the id has before its first `/`. Figures of one suite and one time are one
-    /// run.
+    /// Returns the suite: the id up to its first `/`. All values of a suite with the same time are
+    /// one run.
     pub(super) fn group(&self) -> &str {
         self.id.split('/').next().unwrap_or(&self.id)
     }
@@ -47,7 +47,7 @@ impl RecordedSeries {
         first
     }
 
-    /// The part that its `at`-th value belongs to.
+    /// Returns the part that contains the value at index `at`.
     pub(super) fn part_of(&self, at: usize) -> Part {
         if self.times.get(at).is_some_and(|time| *time >= self.second_from) {
             Part::Second
@@ -67,7 +67,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     points.map(series_of).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-/// The points of each id and unit.
+/// Points by time, for each id and unit.
 type Points = BTreeMap<(String, String), BTreeMap<i64, f64>>;
 
 fn table(text: &str) -> Result<Points> {
@@ -111,8 +111,8 @@ fn find_column(header: &[&str], name: &str) -> Result<usize> {
     })
 }
 
-/// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate
-/// does.
+/// Parses the `data.js` of github-action-benchmark. Values without a logarithm are skipped, as by
+/// the gate.
 fn parse_benchmark_data(data: &str) -> Result<Points> {
     let document: Value = serde_json::from_str(data.trim().trim_end_matches(';'))?;
     let suites = document

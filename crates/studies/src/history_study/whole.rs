@@ -1,4 +1,4 @@
-//! Judging whole runs, as the product does: every case of a run together, and one exit code.
+//! Judges whole runs as the product does: all cases of a run together, with one exit code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 use super::replay::{THRESHOLD, slower};
 use super::series::{Part, RecordedSeries};
 
-/// One run of a suite and the runs before it: a question for each case that has enough of them.
+/// A run of a suite, as a question for each case that has enough earlier runs.
 pub(super) struct WholeRun {
     questions: Vec<Question>,
 }
 
-/// Every run in `part` with a case that has [`LEVEL`] runs before it. Figures of one suite and time
-/// are one run.
+/// Returns every run in `part` with at least one case that has [`LEVEL`] earlier runs. All values
+/// of a suite with the same time are one run.
 pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
     let mut suites: BTreeMap<&str, Vec<&RecordedSeries>> = BTreeMap::new();
     for one in series {
@@ -39,8 +39,8 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
     runs
 }
 
-/// The question about the run of `time` from those at the times `before`, where enough of them have
-/// the case.
+/// Returns the question that compares the value of `case` at `time` with those at the times
+/// `before`. `None` if fewer than [`LEVEL`] of them have the case.
 fn question(case: &RecordedSeries, before: &[i64], time: i64, part: Part) -> Option<Question> {
     let at = case.times.binary_search(&time).ok().filter(|at| case.part_of(*at) == part)?;
     let before: Vec<f64> = before.iter().map(|time| value_at(case, *time)).collect();
@@ -58,13 +58,13 @@ fn question(case: &RecordedSeries, before: &[i64], time: i64, part: Part) -> Opt
     })
 }
 
-/// The value of the run of `time`; NaN if it does not have the case.
+/// Returns the value of the case at `time`; NaN if the run does not have the case.
 fn value_at(case: &RecordedSeries, time: i64) -> f64 {
     let at = case.times.binary_search(&time).ok();
     at.and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN)
 }
 
-/// Which cases of a run are slower than they were.
+/// Cases of a run that are slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slowed {
     One(usize),
@@ -72,8 +72,8 @@ enum Slowed {
 }
 
 impl WholeRun {
-    /// The verdict on each case, those that are `slowed` being slower by `factor`, and on what they
-    /// have in common.
+    /// Returns the verdict of each case and of all cases together, with the `slowed` cases slower
+    /// by `factor`.
     fn verdicts(&self, slowed: Slowed, factor: f64) -> Vec<Verdict> {
         let mut questions = self.questions.clone();
         for (at, question) in questions.iter_mut().enumerate() {
@@ -92,7 +92,7 @@ impl WholeRun {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ExitCounts {
-    /// With 3, or with 3 and the right case named where one was slowed.
+    /// Runs that exit with 3; if a single case was slowed, only those that name it.
     found: usize,
     undecided: usize,
     passed: usize,
@@ -112,7 +112,7 @@ impl ExitCounts {
         self.passed += usize::from(!has_regressed && !is_undecided);
     }
 
-    /// Shares in percent: found, undecided, passed.
+    /// Returns the shares of found, undecided and passed runs, in percent.
     pub(super) fn percent(self) -> [f64; 3] {
         [self.found, self.undecided, self.passed]
             .map(|count| 100.0 * count as f64 / self.all as f64)
@@ -124,7 +124,7 @@ impl ExitCounts {
     }
 }
 
-/// How unchanged runs end, and how many of how many checks are a false alarm.
+/// Returns the exits of unchanged runs, and the numbers of false alarms and of checks.
 pub(super) fn judge_unchanged(runs: &[WholeRun]) -> (ExitCounts, (usize, usize)) {
     let (mut exits, mut false_alarms, mut checks) = (ExitCounts::default(), 0, 0);
     for run in runs {
@@ -136,7 +136,7 @@ pub(super) fn judge_unchanged(runs: &[WholeRun]) -> (ExitCounts, (usize, usize))
     (exits, (false_alarms, checks))
 }
 
-/// How runs end in which one case is slower by `factor`, each in turn.
+/// Returns the exits of runs with one case slowed by `factor`, for each case in turn.
 pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> ExitCounts {
     let mut exits = ExitCounts::default();
     for run in runs {
@@ -155,7 +155,7 @@ fn every_slower(runs: &[WholeRun], factor: f64) -> ExitCounts {
     exits
 }
 
-/// How whole runs end, as they were and with the slow-downs `factors`.
+/// Returns the table of exits of whole runs, unchanged and slowed by each of `factors`.
 pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
     let (exits, (false_alarms, checks)) = judge_unchanged(runs);
     let cases: usize = runs.iter().map(|run| run.questions.len()).sum();
@@ -177,8 +177,7 @@ pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
     text
 }
 
-/// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson,
-/// one-sided).
+/// Formats a share in percent with its exact one-sided 95 % upper bound (Clopper and Pearson).
 pub(super) fn format_bounded_share(count: usize, all: usize) -> String {
     let share = 100.0 * count as f64 / all as f64;
     format!(
@@ -197,8 +196,9 @@ mod tests {
     fn figures_of_one_suite_and_time_are_one_run_of_one_part() {
         let series = [wobbling("a/x", 40), wobbling("a/y", 40), wobbling("b/z", 20)];
         let [first, second] = [Part::First, Part::Second].map(|part| runs_of(&series, part));
-        // Of 40 runs the first 24 are tuned on, and 15 of these are the least history; of 20 the
-        // last 8, of which 5 have it.
+        // Suites `a`: 40 runs, the first 24 for tuning, of which the first `LEVEL` (15) cannot be
+        // judged. Suite `b`: 20 runs, the last 8 for reporting, of which 5 have at least 15 runs
+        // before them.
         assert_eq!((first.len(), second.len()), (24 - LEVEL, 16 + 5));
         assert_eq!(first.iter().map(|run| run.questions.len()).max(), Some(2));
         let table = table(&second, &[1.5]);

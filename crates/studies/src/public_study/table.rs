@@ -1,4 +1,4 @@
-//! The tables of docs/gate-study.md, printed from the trials that are kept.
+//! The tables of docs/gate-study.md, printed from the recorded trials.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -72,7 +72,8 @@ fn first(list: &List, trials: &[Trial]) -> String {
     text
 }
 
-/// Trials of unchanged code at each load: of the reported projects, of the others, of all.
+/// Returns the table of trials of unchanged code at each load: projects not tuned on, projects
+/// tuned on, and all.
 fn unchanged(list: &List, trials: &[Trial]) -> String {
     let mut text = String::from(
         "\n| busy processes | projects | suites | without a verdict | with a false call | cases | \
@@ -121,7 +122,7 @@ fn unchanged_row(text: &mut String, load: usize, label: &str, group: &[&Trial]) 
     );
 }
 
-/// A count with its share, and the upper bound of the share at 95 %.
+/// Formats a count with its share and the 95 % upper bound of the share.
 fn share(part: usize, whole: usize) -> String {
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
     format!("{part} ({percent:.1} %, at most {:.1} %)", 100.0 * share_at_most(part, whole, 0.95))

@@ -1,4 +1,4 @@
-//! One trial: the gate is called once, and what it answers is kept in a line.
+//! A trial: a run of the gate, with its results as a line of the record.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use super::{PublicStudy, Regression, check_out};
 use crate::project_study::{BusyProcesses, count_of_criterion, program};
 
-/// What a trial is for.
+/// Purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TrialKind {
-    /// Without any flag, in a fresh clone.
+    /// The gate without other options, in a fresh clone.
     First,
     /// Two builds of the same code.
     Unchanged,
-    /// A commit that is documented to be slower.
+    /// A commit documented to be slower.
     Regression,
-    /// The same, measured by Criterion.
+    /// The same as `Regression`, measured by Criterion.
     Criterion,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Trial {
     pub(super) commit: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) base: Option<String>,
-    /// Processes that computed all the time beside it.
+    /// Number of processes that kept CPUs busy during the measurement.
     pub(super) busy: usize,
     pub(super) date: String,
     /// Newest commit that changed the gate.
     pub(super) program: String,
     pub(super) cpu: String,
     pub(super) exit: i32,
-    /// Seconds from the call to the verdict, and to the end of the builds.
+    /// Seconds from the start to the verdict; the next field has those to the end of the builds.
     pub(super) seconds: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) building_seconds: Option<f64>,
@@ -49,7 +49,7 @@ pub(super) struct Trial {
     pub(super) undecided: usize,
     pub(super) missing: usize,
     pub(super) regressed: Vec<Slowed>,
-    /// The last line that was printed, if there is no document.
+    /// Last printed line, if there is no JSON document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,13 +63,13 @@ pub(super) struct Slowed {
     pub(super) percent: f64,
 }
 
-/// What Criterion says of the same two commits.
+/// Verdicts of Criterion on the same two commits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ByCriterion {
     pub(super) cases: usize,
-    /// Cases of which it says that performance has regressed.
+    /// Number of cases reported as “Performance has regressed”.
     pub(super) regressed: usize,
-    /// Cases whose mean is more than 5 % higher, the rule of `critcmp --threshold 5`.
+    /// Number of cases whose mean is more than 5 % higher, as by `critcmp --threshold 5`.
     pub(super) over_five_percent: usize,
     pub(super) seconds: f64,
 }
@@ -123,8 +123,7 @@ impl Trial {
         self.commit == regression.bad && self.base.as_ref() == Some(&regression.good)
     }
 
-    /// Calls `gate` in `dir` and records its verdicts. The busy processes run while it measures, not
-    /// while it builds.
+    /// Runs `gate` in `dir` and records its verdicts. The busy processes start after the builds.
     pub(super) fn gate(
         &mut self,
         study: &PublicStudy<'_>,
@@ -190,7 +189,8 @@ impl Trial {
         }
     }
 
-    /// What Criterion says if the two commits are measured one after the other, a second a case.
+    /// Measures the two commits one after the other with Criterion, one second per case, and
+    /// records its verdicts.
     pub(super) fn criterion(
         &mut self,
         study: &PublicStudy<'_>,
@@ -215,7 +215,7 @@ impl Trial {
                 .args((!regression.benchmarks.is_empty()).then(|| regression.benchmarks.join("|")));
             let output = command.output().context("cannot start cargo")?;
             if !output.status.success() {
-                // bencher and Divan know no baselines.
+                // bencher and Divan do not support baselines.
                 return Ok(());
             }
             text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -256,7 +256,7 @@ fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The first line that a command prints; nothing if it cannot be started.
+/// Returns the first line that a command prints; empty if it cannot be started.
 fn first_line(command: &mut Command) -> String {
     let output = command.stderr(Stdio::null()).output();
     output.ok().map_or_else(String::new, |output| {

@@ -1,14 +1,14 @@
-//! How well change points agree with those that several people marked: the two measures of van den
-//! Burg and Williams ("An Evaluation of Change Point Detection Algorithms", 2020), written from
+//! Agreement of change points with those marked by several people: the two measures of van den Burg
+//! and Williams ("An Evaluation of Change Point Detection Algorithms", 2020), implemented from
 //! their definitions.
 
 use std::collections::BTreeSet;
 
-/// How far from a marked point one may lie that counts for it.
+/// Maximum distance of a found point from a marked point that it matches.
 const MARGIN: usize = 5;
 
-/// The covering of each annotator's segments by the best of the `found` ones, weighted by length;
-/// the mean over the annotators. `n` is the length of the series.
+/// Returns how well the `found` segments cover those of each annotator (best overlap, weighted by
+/// length), averaged over the annotators. `n` is the length of the series.
 pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) -> f64 {
     let ours = segments(found, n);
     let mut total = 0.0;
@@ -26,8 +26,8 @@ pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) ->
     total / annotations.len() as f64
 }
 
-/// The harmonic mean of precision, against the points of all annotators together, and of recall,
-/// the mean over the annotators. Point 0 is in every list.
+/// Returns the harmonic mean of precision, against the points of all annotators together, and
+/// recall, averaged over the annotators. Point 0 is added to every list.
 pub(super) fn f1(annotations: &[Vec<usize>], found: &[usize]) -> f64 {
     let with_first =
         |points: &[usize]| points.iter().copied().chain([0]).collect::<BTreeSet<usize>>();
@@ -41,7 +41,8 @@ pub(super) fn f1(annotations: &[Vec<usize>], found: &[usize]) -> f64 {
     2.0 * precision * recall / (precision + recall)
 }
 
-/// How many of `marked` have one of `found` within the margin, the nearest one, each used once.
+/// Returns how many of `marked` have a point of `found` within the margin. Each takes the nearest
+/// one, and each found point is used once.
 fn hits(marked: &BTreeSet<usize>, found: &BTreeSet<usize>) -> usize {
     let mut free = found.clone();
     let mut hits = 0;
@@ -66,7 +67,7 @@ fn segments(points: &[usize], n: usize) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// The examples in the documentation of `TCPDBench`'s `metrics.py`.
+    /// Reproduces the examples in the documentation of `TCPDBench`'s `metrics.py`.
     #[test]
     fn measures_are_those_of_the_benchmark() {
         let near =

@@ -1,5 +1,5 @@
-//! The Turing Change Point Dataset (github.com/alan-turing-institute/TCPD): series that five people
-//! each have marked.
+//! The Turing Change Point Dataset (github.com/alan-turing-institute/TCPD): series with change
+//! points marked by five people each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::agreement::{covering, f1};
 use super::trend_of;
 
-/// The series that constants were chosen on.
+/// Names of the series on which constants were tuned.
 const TUNING: &str = include_str!("tuning.txt");
 
 #[derive(Deserialize)]
@@ -26,14 +26,15 @@ struct Dimension {
     raw: Vec<Option<f64>>,
 }
 
-/// Covering and F1 of a series, of ours and of no change point.
+/// Covering and F1 of a series, for our change points and for none.
 #[derive(Clone, Copy, Default)]
 struct Scores {
     ours: [f64; 2],
     nothing: [f64; 2],
 }
 
-/// The scores on the series of `directory`, those for tuning and those for reporting apart.
+/// Returns the table of scores on the series of `directory`, separately for tuning and for
+/// reporting.
 pub(super) fn table(directory: Option<&Path>) -> Result<String> {
     let Some(directory) = directory else {
         return Ok(

@@ -1,4 +1,4 @@
-//! Seeded series without a change, and in how many of them one is found.
+//! Seeded series without a change, and how often a change is found in them.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -16,15 +16,15 @@ const LENGTHS: [usize; 3] = [100, 200, 500];
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Noise {
     Normal,
-    /// One point in twenty is 10 standard deviations off, on either side.
+    /// One point in twenty is 10 standard deviations too high or too low.
     Outliers,
-    /// One point in twenty is 5 to 15 standard deviations above.
+    /// One point in twenty is 5 to 15 standard deviations too high.
     OneSidedOutliers,
-    /// One point, anywhere, is 15 standard deviations above.
+    /// One random point is 15 standard deviations too high.
     Spike,
-    /// The last point is 15 standard deviations above.
+    /// The last point is 15 standard deviations too high.
     LastSpike,
-    /// Neighbors resemble each other by so much.
+    /// Neighboring points have this correlation.
     Autoregression(f64),
 }
 
@@ -51,7 +51,7 @@ impl Noise {
         }
     }
 
-    /// `count` values around 100 with a standard deviation of 2.
+    /// Returns `count` values around 100 with a standard deviation of 2 and this noise.
     pub(super) fn series(self, rng: &mut Rng, count: usize) -> Vec<f64> {
         let mut units: Vec<f64> = (0..count).map(|_| rng.normal()).collect();
         match self {
@@ -86,14 +86,14 @@ impl Noise {
     }
 }
 
-/// The series of a kind and a length, always the same.
+/// Returns the same `count` series for each noise and length in every call.
 fn all(noise: Noise, length: usize, count: usize) -> Vec<Vec<f64>> {
     let mut rng = Rng::new(length as u64 * 7 + 1);
     (0..count).map(|_| noise.series(&mut rng, length)).collect()
 }
 
-/// How many of `count` series hold a change point, how many a suspicion, and what apache-otava
-/// says.
+/// Returns the table of how many of `count` series have a change point, a suspected one, and one
+/// found by apache-otava.
 pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
     let mut text = format!(
         "{count} seeded series of each kind and length; in brackets the exact 95 % interval \
@@ -131,7 +131,7 @@ pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
     Ok(text)
 }
 
-/// `12 of 1000 = 1.2 % [0.6, 2.1]`.
+/// Formats a share with its exact 95 % interval: `1.2 % [0.6, 2.1]`.
 pub(super) fn format_share(part: usize, whole: usize) -> String {
     let high = share_at_most(part, whole, 0.975);
     let low = 1.0 - share_at_most(whole - part, whole, 0.975);
@@ -139,8 +139,8 @@ pub(super) fn format_share(part: usize, whole: usize) -> String {
     format!("{share:.1} % [{:.1}, {:.1}]", 100.0 * low, 100.0 * high)
 }
 
-/// In how many of `series` apache-otava finds a change point, and its seconds of CPU. `None` where
-/// it is not installed.
+/// Returns in how many of `series` apache-otava finds a change point, and the CPU time in seconds.
+/// `None` if it is not installed.
 pub(super) fn otava_of(
     python: &str,
     series: &[Vec<f64>],
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(format_share(38, 1000), "3.8 % [2.7, 5.2]");
     }
 
-    /// The promise of docs/trend-study.md, on fewer series.
+    /// Checks the rates stated in docs/trend-study.md, on fewer series.
     #[test]
     fn false_change_points_are_as_rare_as_promised() {
         for (noise, most) in [

@@ -1,4 +1,4 @@
-//! Steps in the middle of short series: how many are confirmed.
+//! Steps in the middle of short series, and how many are confirmed.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,16 @@ use super::trend_of;
 
 const SIDE: usize = 20;
 
-/// How far from the true place a change counts.
+/// Maximum distance of a detected change from the true position.
 const NEAR: usize = 3;
 
-/// Points on each side of a change of two levels.
+/// Points on each side of a change in a two-level series.
 const TWO_LEVEL_SIDE: usize = 50;
 
-/// A change of a series that alternates between two levels.
+/// A change in a series that alternates between two levels.
 struct TwoLevelChange {
     name: &'static str,
-    /// Share of runs at the upper level, before and after.
+    /// Share of runs at the upper level, before and after the change.
     shares: [f64; 2],
     /// Factor of both levels after the change.
     factor: f64,
@@ -31,15 +31,15 @@ const TWO_LEVEL_CHANGES: [TwoLevelChange; 4] = [
     TwoLevelChange { name: "share 0.3, both levels +10 %", shares: [0.3, 0.3], factor: 1.1 },
 ];
 
-/// Whether `values` have a confirmed change anywhere, and whether within `near` points of the
-/// middle.
+/// Returns whether `values` have a confirmed change anywhere, and whether they have one within
+/// `near` points of the middle.
 fn detects_change(values: &[f64], near: usize) -> [bool; 2] {
     let changes = trend_of(values).change_points;
     let is_near = changes.iter().any(|change| change.index.abs_diff(values.len() / 2) <= near);
     [!changes.is_empty(), is_near]
 }
 
-/// How many steps of each size are confirmed in each noise.
+/// Returns the table of how many steps of each size are confirmed at each noise level.
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
         "A step after {SIDE} points with {SIDE} after it, in {count} seeded series of normal noise \
@@ -87,7 +87,7 @@ pub(super) fn table(count: usize) -> String {
     text
 }
 
-/// The share of series with the property at `which`, as text.
+/// Formats the share of series whose flag at index `which` is set.
 fn share_of(all: &[[bool; 2]], which: usize) -> String {
     format_share(all.iter().filter(|one| one[which]).count(), all.len())
 }

@@ -1,4 +1,5 @@
-//! Real series of hosted runners: what is alerted, and that the trend agrees with the gate.
+//! Real series from hosted runners: the reported alerts, and whether the trend agrees with the
+//! gate.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,11 +12,11 @@ use rsb_stats::{SeriesInput, trend};
 
 use crate::history_study::series::{RecordedSeries, read};
 
-/// The last runs that both are asked about.
+/// Number of last runs on which trend and gate are compared.
 const LAST: usize = 5;
 
-/// Series, points, change points and alerts of `file`, and how many change points lie among runs
-/// that the gate's history rule calls Unchanged.
+/// Returns the table of series, points, change points and alerts of `file`, and how often a change
+/// point is among runs that the gate's history rule calls Unchanged.
 pub(super) fn table(file: Option<&Path>) -> Result<String> {
     let Some(file) = file else {
         return Ok(
@@ -67,7 +68,8 @@ fn input(series: &RecordedSeries) -> SeriesInput {
     }
 }
 
-/// What the gate's rule says of the last runs of the first `end`, taken as repeats of one code.
+/// Returns whether the gate's rule calls the last runs of the first `end` Unchanged, taken as
+/// repeats of the same code.
 fn is_unchanged(series: &RecordedSeries, end: usize) -> bool {
     let (before, now) = (end.saturating_sub(LAST + RUNS)..end - LAST, end - LAST..end);
     let question = Question {
@@ -87,7 +89,7 @@ fn is_unchanged(series: &RecordedSeries, end: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// The series lie outside of the repository: `RSB_SHARED`, or `../shared`.
+    /// Reads the series, which are outside the repository, in `RSB_SHARED` or `../shared`.
     fn shared_series() -> Option<Vec<RecordedSeries>> {
         let shared = std::env::var_os("RSB_SHARED").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),

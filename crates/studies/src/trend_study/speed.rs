@@ -1,4 +1,4 @@
-//! What it takes, beside apache-otava and by length.
+//! Time of the analysis, compared with apache-otava and by length of the series.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -23,7 +23,7 @@ fn fastest(mut work: impl FnMut()) -> f64 {
     fastest
 }
 
-/// Seconds for many short series and for long ones.
+/// Returns the tables of seconds for many short series and for long ones.
 pub(super) fn table(otava: Option<&str>) -> Result<String> {
     let mut rng = Rng::new(3);
     let series: Vec<Vec<f64>> = (0..100).map(|_| Noise::Normal.series(&mut rng, 500)).collect();

@@ -1,4 +1,4 @@
-//! Steps put into noise, run by run: after how many points each is seen.
+//! Steps in noisy series that grow run by run, and after how many points each step is detected.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use super::trend_of;
 
 const BEFORE: usize = 100;
 
-/// How far from the true place a point counts.
+/// Maximum distance of a detected change from the true position.
 const NEAR: usize = 3;
 
 const MOST: usize = 12;
 
-/// A step and after how many points it is to be seen.
+/// A step, and the number of points within which it should be detected.
 struct Aim {
     step: f64,
     cv: f64,
@@ -28,7 +28,8 @@ const AIMS: [Aim; 4] = [
     Aim { step: -0.10, cv: 0.02, within: 3 },
 ];
 
-/// After how many points of the new level it was first suspected or confirmed, and first confirmed.
+/// Returns the number of points at the new level until the step was first suspected or confirmed,
+/// and until it was first confirmed.
 fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
     let mut values = Vec::with_capacity(BEFORE + MOST);
     for at in 0..BEFORE + MOST {
@@ -53,7 +54,7 @@ fn is_near(index: usize) -> bool {
     index.abs_diff(BEFORE) <= NEAR
 }
 
-/// How many steps are seen in time.
+/// Returns the table of how many steps are detected in time.
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
         "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen means \
@@ -78,7 +79,7 @@ pub(super) fn table(count: usize) -> String {
     text
 }
 
-/// The share of series seen within `within` points, as text.
+/// Formats the share of series detected within `within` points.
 fn share_within(all: &[[Option<usize>; 2]], which: usize, within: usize) -> String {
     let seen = all.iter().filter(|first| first[which].is_some_and(|after| after <= within));
     format_share(seen.count(), all.len())

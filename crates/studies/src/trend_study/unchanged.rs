@@ -1,5 +1,5 @@
-//! Seeded series without a change, in calls of many series: how many series and how many calls
-//! report anything.
+//! Seeded series without a change, analyzed alone and in calls of many series: how often a series
+//! or a call reports a change.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const LENGTHS: [usize; 3] = [40, 100, 250];
 
 const SERIES_OF_A_CALL: usize = 20;
 
-/// How much slower the second machine type is.
+/// Time factor of the second machine type.
 const SLOWER: f64 = 1.3;
 
 /// Series without a change of level.
@@ -24,11 +24,11 @@ pub(super) enum Unchanged {
     Normal,
     /// Skewed noise: the logarithm has a standard deviation of 0.5.
     Lognormal,
-    /// This share of the runs came from a machine that is 1.3 times as slow; CV 1 %.
+    /// This share of the runs is from a machine with 1.3 times the time; CV 1 %.
     TwoValued(f64),
-    /// Each value resembles the one before by this correlation; CV 2 %.
+    /// Consecutive values have this correlation; CV 2 %.
     Autoregression(f64),
-    /// Rises by this share from the first point to the last one; CV 2 %.
+    /// The level rises by this share from the first to the last point; CV 2 %.
     Drift(f64),
 }
 
@@ -80,8 +80,8 @@ impl Unchanged {
         values
     }
 
-    /// Whether `found` reports what is not there: a change of level, a ramp, or the alert of a
-    /// drift if there is none.
+    /// Returns whether `found` reports a change that does not exist: a change of level, a ramp, or,
+    /// in a series without drift, the alert of a drift.
     fn is_false(self, found: &SeriesTrend) -> bool {
         let is_drifting = matches!(self, Self::Drift(_));
         let is_step = !found.change_points.is_empty() || found.ramp.is_some();
@@ -94,7 +94,7 @@ fn is_suspected(found: &SeriesTrend) -> bool {
     !found.suspected.is_empty()
 }
 
-/// How many series and calls of each kind report a change, or suspect one.
+/// Returns the table of how many series and calls of each kind report or suspect a change.
 pub(super) fn table(count: usize) -> String {
     let calls = (count / 5).max(1);
     let mut text = format!(
@@ -134,7 +134,7 @@ pub(super) fn table(count: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The promise of docs/trend-study.md, on fewer series.
+    /// Checks the rates stated in docs/trend-study.md, on fewer series.
     #[test]
     fn two_alternating_levels_are_no_change() {
         for share in [0.05, 0.1, 0.2, 0.3, 0.5] {

@@ -25,7 +25,7 @@ pub(super) struct Import {
     pub(super) path: Vec<String>,
     /// Name in this module; `*` for all names.
     pub(super) name: String,
-    /// Whether other modules can use it, too.
+    /// Whether other modules can use the name, too.
     pub(super) is_public: bool,
     pub(super) line: usize,
 }

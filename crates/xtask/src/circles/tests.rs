@@ -1,8 +1,8 @@
-//! Tests of the search for circles, on small trees made for this purpose.
+//! Tests of the search for cycles between files, on small source trees.
 
 use super::*;
 
-/// Returns the circles of a crate made of `files`: paths below `src`, and their contents.
+/// Returns the cycles of a crate made of `files`: paths below `src`, and their contents.
 fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("crates")).unwrap();

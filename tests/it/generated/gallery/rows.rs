@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
         "throughput by size",
     ),
     shown(
-        "Memory of the device against system memory by transfer size",
+        "Device memory and system memory by transfer size",
         "line docs/gallery/tiers.json --benchmark memory-tiers",
         "throughput by size",
     ),
@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     shown("Share of the roofline: gauges", "gauge docs/gallery/cpu.json --case /gemm/", "gemm"),
     shown("Roofline", "roofline docs/gallery/cpu.json", "Roofline"),
-    shown("Scaling, the ideal beside it", "scaling docs/gallery/cpu.json --case /gemm/", "scaling"),
+    shown("Scaling, with the ideal", "scaling docs/gallery/cpu.json --case /gemm/", "scaling"),
     shown("Backends of one device", "backends docs/gallery/backends.json", "Backends"),
     shown("Benchmarks by device", "matrix docs/gallery/backends.json", "device"),
     shown("Heat map", "heat-map docs/gallery/cpu.json --benchmark memory-bandwidth", "bandwidth"),
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Row] = &[
         "tokens per second by batch size",
     ),
     shown(
-        "Models under load: nine in ten requests are answered within",
+        "Models under load: 90th percentile of the latency",
         "line docs/gallery/load.json --metric latency_p90_ms",
         "by request rate",
     ),
@@ -155,7 +155,7 @@ pub(super) const ROWS: &[Row] = &[
         "Memory within a step",
     ),
     shown(
-        "Memory of a training step by what holds it",
+        "Memory of a training step by purpose",
         "memory-breakdown docs/gallery/training.json",
         "training step",
     ),

@@ -1,5 +1,5 @@
-//! BLAS libraries found at run time, and their search paths. Nothing is linked: a missing library
-//! or symbol is reported with a fix.
+//! BLAS libraries found at run time, and their search paths. The program is not linked to them, so
+//! a missing library or symbol is only an error with a suggested fix.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -38,11 +38,11 @@ pub(super) struct Blas {
     /// bf16 inputs, f32 output.
     pub(super) sbgemm: Option<GemmFn<u16, f32>>,
     set_threads: Option<unsafe extern "C" fn(c_int)>,
-    /// Thread count set last; the libraries keep one count for the whole process.
+    /// Last thread count passed to the library, which keeps one count for the whole process.
     threads: AtomicUsize,
 }
 
-/// Names that differ between libraries.
+/// Function names that differ between libraries.
 struct Kind {
     name: &'static str,
     files: &'static [&'static str],
@@ -158,7 +158,8 @@ fn choose_threading(library: &'static Library) {
     if let Some(set) =
         symbol::<unsafe extern "C" fn(c_int) -> c_int>(library, "MKL_Set_Threading_Layer")
     {
-        // SAFETY: a documented value, before any other call.
+        // SAFETY: the value is documented, and no other function of the library has been called
+        // yet.
         unsafe { set(layer) };
     }
 }
@@ -170,8 +171,8 @@ fn load_runtime(file: &str) -> bool {
     unsafe { Library::new(file) }.map(std::mem::forget).is_ok()
 }
 
-/// Returns directories to search in addition to the library path: those of environment variables,
-/// of pip user installs and of Intel's packages.
+/// Returns directories to search in addition to the library path: those in environment variables,
+/// and those of pip user installs and Intel's packages.
 fn dirs() -> Vec<PathBuf> {
     dirs_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
 }

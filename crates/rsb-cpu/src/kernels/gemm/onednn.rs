@@ -165,7 +165,7 @@ impl OneDnn {
             status => failed("dnnl_matmul_primitive_desc_create")(status),
         })?;
         if self.implementation(&plan).is_some_and(|name| name.starts_with("ref")) {
-            return Err(format!("{}, except its slow reference implementation", nothing()));
+            return Err(format!("{}, except a slow reference implementation", nothing()));
         }
         Ok(Plan { chosen: plan, descriptions: [a, b, c], engine })
     }
@@ -176,7 +176,7 @@ impl OneDnn {
         // SAFETY: this query writes a pointer to a string that lives as long as the plan.
         let status =
             unsafe { (self.query)(plan.object, IMPLEMENTATION_NAME, 0, (&raw mut name).cast()) };
-        // SAFETY: as above.
+        // SAFETY: the query succeeded, so the string is valid and lives as long as the plan.
         (status == 0 && !name.is_null())
             .then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }
@@ -267,8 +267,8 @@ const fn code(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// Returns whether products of i8 are exact on this CPU. On architectures other than x86, only the
-/// verification checks this.
+/// Returns whether products of i8 are exact on this CPU. Returns true on architectures other than
+/// x86, where only the verification detects inexact results.
 fn adds_in_32_bits() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -321,7 +321,8 @@ fn functions(library: &'static Library) -> Result<OneDnn, String> {
         };
     }
     let version: unsafe extern "C" fn() -> *const Version = symbol!("dnnl_version");
-    // SAFETY: it takes no arguments and returns a constant of the library or a null pointer.
+    // SAFETY: `dnnl_version` takes no arguments and returns a constant of the library or a null
+    // pointer.
     let Some(version) = (unsafe { version().as_ref() }) else {
         return Err("the library reports no version".to_owned());
     };

@@ -62,7 +62,8 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     fn bf16_avx512(units: usize) -> f64 {
-        // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here and below.
+        // SAFETY: arrays and vectors have the same size, and all bit patterns are valid, here and
+        // below.
         let vector = |lanes: [bf16; 32]| unsafe { transmute::<[bf16; 32], __m512bh>(lanes) };
         let (a, b) = (black_box([0, 1, 2, 3].map(numbers)), black_box([4, 5, 6].map(numbers)));
         let of_a = a.map(vector);
@@ -108,8 +109,8 @@ mod x86 {
             #[target_feature(enable = $features)]
             fn $name(units: usize) -> f64 {
                 let vector = |lanes: [u8; $bytes]| {
-                    // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here
-                    // and below.
+                    // SAFETY: arrays and vectors have the same size, and all bit patterns are
+                    // valid, here and below.
                     unsafe { transmute::<[u8; $bytes], $vector>(lanes) }
                 };
                 let (a, b) = (

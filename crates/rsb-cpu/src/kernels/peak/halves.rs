@@ -25,7 +25,8 @@ pub(super) fn burst() -> Option<BurstKernel> {
 
 #[target_feature(enable = "avx512f,avx512fp16")]
 fn f16_avx512(units: usize) -> f64 {
-    // SAFETY: vectors consist of their lanes, and all bit patterns are valid, here and below.
+    // SAFETY: arrays and vectors have the same size, and all bit patterns are valid, here and
+    // below.
     let vector = |lanes: [f16; LANES]| unsafe { transmute::<[f16; LANES], __m512h>(lanes) };
     let operands = operands::<LANES>().map(|lanes| lanes.map(f16::from_f64));
     let order = order(black_box(operands).map(vector));

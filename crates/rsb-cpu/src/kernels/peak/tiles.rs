@@ -1,9 +1,9 @@
 //! Peak rate of AMX: products of whole tiles with four accumulator tiles, as in
 //! [`dots`](super::dots).
 //!
-//! There are four operand tiles. With bf16 and f16 two of them are the negated others, so that
-//! every second product cancels the previous one; with i8 all four are random. In both cases the
-//! burst ends with an additional half turn.
+//! A turn has two halves of four products, one per accumulator. With bf16 and f16, two of the four
+//! operand tiles are the negatives of the other two, so that the second half cancels the first;
+//! with i8, all four are random. In both cases the burst ends with an additional half turn.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -44,11 +44,11 @@ macro_rules! turns {
         /// Executes `turns` turns and one half turn.
         ///
         /// # Safety
-        /// The operands are four tiles, the sums another four; the CPU has the unit, and this
-        /// thread has configured its tiles.
+        /// `operands` is valid for reads of four tiles, and `sums` for writes of four tiles. The
+        /// CPU has the unit, and this thread has configured its tiles.
         unsafe fn $name(turns: usize, operands: *const u32, sums: *mut u32) {
-            // SAFETY: it reads the operands and writes the sums, which the caller guarantees to be
-            // valid.
+            // SAFETY: the assembly reads only the operands and writes only the sums, which the
+            // caller guarantees to be valid.
             unsafe {
                 asm!(
                     "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
@@ -127,8 +127,8 @@ impl Operands {
         let of_turn = PRODUCTS.as_flattened().len() * 2 * SIDE * SIDE * SIDE * in_word;
         let turns = units * PeakArithmetic::UNIT as usize / of_turn;
         let mut sums = vec![0; self.words.len()];
-        // SAFETY: both are four tiles; a burst is returned only if the unit exists, and this thread
-        // has no other tiles meanwhile.
+        // SAFETY: `words` and `sums` have four tiles each; a burst is returned only if the CPU has
+        // the unit, and this thread has no other tiles meanwhile.
         unsafe {
             let _tiles = AmxTiles::new();
             work(turns, black_box(self.words.as_ptr()), sums.as_mut_ptr());
@@ -196,7 +196,7 @@ fn i8_burst(units: usize) -> f64 {
     });
     let (turns, ends) = OPERANDS.after(units, 4, i8_turns);
     let [first, second] = &OPERANDS.products;
-    // Modulo 2³². Before the multiplication the sums are far below the exact range of f64.
+    // Sums wrap modulo 2³². Before the multiplication they are far below the exact range of f64.
     let right = |(first, second): (&f64, &f64)| {
         ((first + second) as i64)
             .wrapping_mul((turns as u64).cast_signed())

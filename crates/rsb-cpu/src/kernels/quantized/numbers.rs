@@ -5,20 +5,20 @@ use rsb_model::Dtype;
 
 use rsb_device::operation::QuantizedProduct;
 
-/// Weights processed at once, all of one group.
+/// Weights in a unit: processed at once, and all in one group.
 pub(super) const UNIT: usize = QuantizedProduct::UNIT as usize;
 
 /// Independent sums of a row; a unit has two vectors of this length.
 const LANES: usize = UNIT / 2;
 
-/// Rows of A that are multiplied at once with a dequantized weight.
+/// Rows of A multiplied by a weight after dequantizing it once.
 const TOGETHER: usize = 4;
 
 /// Storage of the integers of a unit.
 trait Packed: Copy {
-    /// Returns the integers of a unit as f32. For 4 bits, those at even positions come first, and
-    /// [`apart`] sorts the other operand accordingly. `WIDE` requires a caller compiled for
-    /// AVX-512.
+    /// Returns the integers of a unit as f32. For 4 bits, those at even positions come first;
+    /// [`apart`] sorts the other operand in the same way. If `WIDE` is set, the caller must be
+    /// compiled for AVX-512.
     fn numbers<const WIDE: bool>(&self) -> [[f32; LANES]; 2];
 }
 
@@ -67,7 +67,7 @@ pub(super) fn apart(numbers: &mut [f32]) {
     }
 }
 
-/// Multiplies each row of A by some rows of weights with their `scales`, and writes row-major
+/// Multiplies each row of A by the rows of `weights` with their `scales`, and writes row-major
 /// `sums` (rows of A × rows of weights). With 4-bit weights, A is in the order of [`apart`].
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
@@ -111,7 +111,7 @@ struct Row<'w> {
 }
 
 impl Row<'_> {
-    /// Writes the sums with the first `M` rows of A and returns `M`. `BYTES` is the size of a unit.
+    /// Writes the sums for the next `M` rows of A and returns `M`. `BYTES` is the size of a unit.
     #[allow(clippy::inline_always)] // As above.
     #[inline(always)]
     fn times<'a, const FUSED: bool, const WIDE: bool, const BYTES: usize, const M: usize>(

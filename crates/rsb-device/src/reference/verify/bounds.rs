@@ -5,24 +5,24 @@ use rsb_model::Dtype;
 use crate::convert::smallest_normal;
 use crate::operation::{Epilogue, Gemm, Operation, Rearrange, Reduce, ReduceOp, StreamPattern};
 
-/// Largest accepted share of the largest value for any result. Only 8-bit outputs, whose step is
-/// larger, are allowed more.
+/// Upper limit on the error of any result, relative to its largest value. Only 8-bit outputs, whose
+/// step is larger, may exceed it.
 const MAX_ERROR: f64 = 0.05;
 
-/// Steps of f32 that count as one: matrix units and libraries add two or more products before they
-/// round, each in its own way.
+/// Number of f32 steps that count as one: matrix units and libraries add two or more products
+/// before rounding, each in a different way.
 const STEPS_OF_A_UNIT: f64 = 64.0;
 
-/// Allowance for the form of GELU. The tanh form and the error function differ by 5·10⁻⁴, while a
-/// sum of 32 terms reaches 2.5.
+/// Error allowed because GELU has two forms: the tanh form and the error function differ by 5·10⁻⁴,
+/// while a sum of 32 terms reaches 2.5.
 const GELU_FORMS: f64 = 2e-4;
 
-/// Error allowed for sums of at most 32 products in f16 before they are added in f32, in steps of
-/// f16.
+/// Error allowed, in steps of f16, for sums of at most 32 products in f16 before they are added in
+/// f32.
 const STEPS_OF_SHORT_SUMS: f64 = 3.0;
 
-/// Error allowed if a library splits the sum over k and adds the parts in bf16, in steps of bf16: a
-/// simulation of 4 to 16 parts at k = 1024 to 8192 yielded 0.16.
+/// Error allowed, in steps of bf16, if a library splits the sum over k and adds the parts in bf16.
+/// In a simulation of 4 to 16 parts at k = 1024 to 8192, the error was 0.16 steps.
 const STEPS_OF_PARTS: f64 = 0.5;
 
 /// Error allowed for a row multiplied by random signs, in steps of its type, relative to the length
@@ -35,7 +35,7 @@ const ROW_STEPS: f64 = 2.5;
 pub(super) struct ErrorBound {
     /// Rounding to the output type, relative to the element itself.
     pub(super) rounding: f64,
-    /// Magnitude below which every element has the rounding error of this magnitude.
+    /// Smallest normal number. Below this magnitude, the rounding error does not decrease further.
     pub(super) smallest_normal: f64,
     /// Errors before the final rounding, relative to the largest element.
     pub(super) sums: f64,

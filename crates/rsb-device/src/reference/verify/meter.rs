@@ -8,10 +8,10 @@ pub(super) struct ErrorMeter {
     bound: ErrorBound,
     difference: f64,
     pub(super) scale: f64,
-    /// Largest difference not explained by rounding, and largest expected magnitude, since the last
+    /// Largest difference beyond rounding and largest expected magnitude, both since the last
     /// [`ErrorMeter::end_group`].
     group: (f64, f64),
-    /// Largest ratio of the two in any group.
+    /// Largest ratio of difference to magnitude in any group.
     unexplained: f64,
     pub(super) not_finite: bool,
 }
@@ -37,7 +37,7 @@ impl ErrorMeter {
     pub(super) fn compare_all(&mut self, found: &[f64], expected: &[f64]) {
         self.not_finite |= found.len() != expected.len();
         let spread = spread(found, expected, self.bound);
-        // A difference that involves NaN or infinity is not finite.
+        // The difference is not finite if either element is NaN or infinite.
         self.not_finite |= !spread.difference.is_finite();
         self.difference = self.difference.max(spread.difference);
         self.scale = self.scale.max(spread.scale);
@@ -72,7 +72,7 @@ fn ratio(difference: f64, scale: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / scale }
 }
 
-/// Numbers processed in parallel lanes.
+/// Number of lanes in which numbers are processed in parallel.
 const LANES: usize = 8;
 
 /// Results of [`spread`] for a chunk.
@@ -100,7 +100,7 @@ fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
         else {
             return;
         };
-        // A comparison with NaN is false, and infinity remains.
+        // Comparisons with NaN are false, so the infinity is kept.
         *largest = if difference < f64::INFINITY { largest.max(difference) } else { f64::INFINITY };
         *scale = scale.max(expected.abs());
         *most = most.max(difference - rounding * expected.abs().max(smallest_normal));

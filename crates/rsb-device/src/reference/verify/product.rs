@@ -27,14 +27,14 @@ const TERMS: u64 = 1 << 25;
 /// Number of random sign vectors by which the rows of a product are multiplied.
 const PROJECTIONS: usize = 4;
 
-/// Elements of a matrix to compare with sums in f64: all of a small one; in a large one at least
-/// [`PER_ROW`] in each row (or all), and at least one in each tile.
+/// Elements of a matrix to compare with sums in f64: all elements of a small matrix; in a large
+/// one, [`PER_ROW`] or more in each row (all if there are fewer), and at least one in each tile.
 pub(super) struct SampledElements {
     rows: u64,
     /// Sampled columns in ascending order, including the first and the last. Rows share them, so
     /// that each is generated once.
     columns: Vec<u64>,
-    /// Number of rows among which the columns are divided.
+    /// Number of adjacent rows that divide the sampled columns among themselves.
     sharing: u64,
 }
 
@@ -58,7 +58,7 @@ impl SampledElements {
 
     /// Returns the indices into `columns` of the elements to compare in `row`, in ascending order.
     fn of_row(&self, row: u64) -> impl Iterator<Item = usize> {
-        // The last tile may have fewer rows, and then fewer rows share the columns.
+        // The last tile may have fewer rows, among which all columns are divided.
         let in_tile = TILE.min(self.rows - row / TILE * TILE);
         let sharing = self.sharing.min(in_tile);
         let (all, outer) = (self.columns.len(), row == 0 || row + 1 == self.rows);
@@ -68,7 +68,8 @@ impl SampledElements {
         })
     }
 
-    /// Returns the positions in `matrices` consecutive matrices, in ascending order.
+    /// Returns the positions of the sampled elements in `matrices` consecutive matrices, in
+    /// ascending order.
     fn positions(&self, matrices: u64, width: u64) -> Vec<u64> {
         let rows = (0..matrices).flat_map(|matrix| (0..self.rows).map(move |row| (matrix, row)));
         rows.flat_map(|(matrix, row)| {
@@ -109,7 +110,8 @@ pub(super) fn compare_product(
     let all: Vec<u64> = (0..matrices).collect();
     compare_at(check, output, &wanted, error, || {
         let mut elements = Vec::with_capacity(wanted.len());
-        // Small matrices are computed together, so that threads share more than one matrix.
+        // Several small matrices are computed together, since a single one does not keep all
+        // threads busy.
         let count = samples.columns.len();
         for group in all.chunks((COLUMNS_AT_ONCE / count.max(1)).max(1)) {
             let columns = pairs(group, &samples.columns);
@@ -165,7 +167,7 @@ pub(super) fn check_convolution(
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
     let Some(size) = op.output_size() else {
-        return Err(check.wrong("its kernel does not fit its input"));
+        return Err(check.wrong("the kernel does not fit the input"));
     };
     let (input, weight) = (check.inputs.element(0), check.inputs.element(1));
     let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1, op.terms());
@@ -178,8 +180,8 @@ pub(super) fn check_convolution(
 }
 
 /// Returns the positions to compare in `channels` channels of `points` elements, in ascending
-/// order: all if there are few; otherwise random ones from a fixed seed in each channel, or in as
-/// many channels as [`TERMS`] allows, and both ends.
+/// order. If there are few, returns all of them. Otherwise returns both ends and random positions,
+/// from a fixed seed, in each channel or in as many channels as [`TERMS`] allows.
 fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     let elements = channels.saturating_mul(points);
     if elements <= WHOLE || points <= PER_CHANNEL {
@@ -199,10 +201,9 @@ fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     all
 }
 
-/// Checks all elements of a convolution, which is linear in its weights: the sum of all output
-/// channels, each with a random sign, must equal the convolution with the sum of their weights, at
-/// every point of every image. Finds a wrong element anywhere, at the cost of one channel per
-/// group.
+/// Checks all elements of a convolution at the cost of one channel per group. A convolution is
+/// linear in its weights, so at every point of every image the sum of all output channels, each
+/// with a random sign, must equal the convolution with the equally signed sum of their weights.
 fn check_all_channels(
     check: &Check<'_>,
     op: &Convolution,
@@ -350,8 +351,8 @@ pub(super) fn check_gemm(
         &GemmOperands { inputs: &check.inputs, op },
         error,
     )?;
-    // GELU is not linear: instead of random projections, some rows are compared completely, which
-    // detects a wrong column.
+    // GELU is not linear, so random projections are impossible. Some rows are compared completely
+    // instead, which detects a wrong column.
     if op.epilogue == Epilogue::Gelu {
         return (0..op.batch).try_for_each(|batch| compare_whole_rows(check, op, batch, error));
     }
@@ -475,8 +476,8 @@ pub(super) fn compare_rows(
 }
 
 impl Check<'_> {
-    /// Judges the difference of two sums of `terms` elements with random signs. `length` is the
-    /// Euclidean norm of the elements found: their errors add up with random signs, too.
+    /// Checks the difference of two sums of `terms` elements with random signs. `length` is the
+    /// Euclidean norm of the elements of the result, whose errors add up with random signs.
     fn judge_projection(
         &self,
         difference: f64,
@@ -554,7 +555,7 @@ impl Operand {
         Self { buffer: op.c_index(), matrix, layout, transposed: false }
     }
 
-    /// Returns the position in the buffer of an element as stored.
+    /// Returns the position in the buffer of the element at `row` and `column`, as stored.
     fn position(&self, row: u64, column: u64) -> u64 {
         self.layout.position(self.matrix, row, column)
     }

@@ -62,8 +62,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Returns the first row, the last row, and one of every `step` rows, at a varying position:
-    /// tiles of kernels repeat at powers of two.
+    /// Returns the first row, the last row, and one of every `step` rows. Its position in the
+    /// interval varies, since kernel tiles repeat at powers of two.
     fn sampled_rows(&self) -> Vec<u64> {
         let step = self.step.max(1);
         let mut rows: Vec<u64> = (0..self.count)

@@ -48,7 +48,7 @@ fn a_card_is_known_by_architecture_units_and_name() {
     }
 }
 
-/// A range that no check looks up would never be used.
+/// Every range must be looked up by a check; otherwise it would never be used.
 #[test]
 fn every_range_is_asked_for_by_a_check() {
     for card in CARDS {

@@ -71,7 +71,7 @@ fn the_lists_of_vendors_are_read() {
 
 #[test]
 fn a_disassembly_tells_vector_loads_from_scalar_ones() {
-    // Format of llvm-objdump: arguments by scalar loads, then the loop.
+    // Output format of llvm-objdump: scalar loads of the arguments, then the loop.
     let code = |load: &str, branch: &str| {
         format!(
             "\nmemory:\tfile format elf64-amdgpu\n\nDisassembly of section .text:\n\n\
@@ -161,7 +161,7 @@ fn mutants_are_tried_on_one_operation_of_each_kind_and_type() {
     );
 }
 
-/// Creates a shell script that answers as a child does.
+/// Creates a shell script that takes the place of a child and answers as it does.
 #[cfg(unix)]
 fn program(dir: &Path, script: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt as _;

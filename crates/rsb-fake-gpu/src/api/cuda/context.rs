@@ -1,4 +1,4 @@
-//! Contexts: the primary one of each GPU.
+//! Primary contexts of the GPUs.
 
 use std::ffi::c_uint;
 
@@ -14,7 +14,7 @@ pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(
 ) -> CUresult {
     answer(|state| {
         let gpu = state.index(device)?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(context, state.retain(gpu)?) }
     })
 }

@@ -1,4 +1,4 @@
-//! cuBLAS: handles, and products of consecutive matrices.
+//! cuBLAS handles and matrix products.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -26,9 +26,9 @@ pub(super) fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> cu
 pub(crate) unsafe extern "C" fn cublasCreate_v2(to: *mut cublasHandle_t) -> cublasStatus_t {
     answer(|state| {
         state.abort_if_ordered(Place::Products, "cublasCreate_v2");
-        // Without a context the library cannot be initialized.
+        // Initializing the library requires a current context.
         state.enter_context().map_err(|_| Refusal::Handle)?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
     })
 }
@@ -75,8 +75,8 @@ pub(super) fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     })
 }
 
-/// Returns the type of sums and factors, and the type whose rate the product has, if cuBLAS
-/// supports the elements.
+/// Returns the type of sums and factors, and the type whose peak rate determines the duration.
+/// Fails if cuBLAS does not support the combination.
 pub(super) fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> {
     match (code, of) {
         (compute::F64, Scalar::F64) => Ok((Scalar::F64, of.dtype())),
@@ -128,7 +128,8 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
         let (sums, dtype) = sums(compute, a.scalar)?;
         let plain = Call::plain("cublas_gemm", handle(of), sums, [a, b, c]);
         let call = Call { sizes: [m, n, k], factors: [alpha, beta], batch, dtype, ..plain };
-        // SAFETY: the caller provides factors in the accumulation type.
+        // SAFETY: the C interface requires `alpha` and `beta` to be null or point to values of the
+        // accumulation type.
         unsafe { state.multiply(&call) }
     })
 }

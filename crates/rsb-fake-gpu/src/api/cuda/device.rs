@@ -59,10 +59,10 @@ const NAMES: [(c_int, &std::ffi::CStr); 20] = [
     (status::UNKNOWN, c"CUDA_ERROR_UNKNOWN"),
 ];
 
-/// Writes the text of a status, or null if the number is unknown.
+/// Writes the name or description of a status, or null if the status is unknown.
 ///
 /// # Safety
-/// `to` must be null or point to space for one pointer.
+/// `to` must be null or valid for a write.
 unsafe fn tell(
     status: CUresult,
     to: *mut *const c_char,
@@ -79,7 +79,7 @@ pub(crate) unsafe extern "C" fn cuGetErrorName(
     status: CUresult,
     to: *mut *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     unsafe { tell(status, to, std::ffi::CStr::as_ptr) }
 }
 
@@ -93,13 +93,13 @@ pub(crate) unsafe extern "C" fn cuGetErrorString(
         status::NO_DEVICE => c"no CUDA-capable device is detected",
         other => status::text(other),
     };
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     unsafe { tell(status, to, |_| text.as_ptr()) }
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put(count, c_int::try_from(state.gpu_count()?).unwrap_or(0)) })
 }
 
@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult 
 pub(crate) unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
     answer(|state| {
         state.index(ordinal)?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(device, ordinal) }
     })
 }
@@ -120,7 +120,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetName(
 ) -> CUresult {
     answer(|state| {
         state.index(device)?;
-        // SAFETY: the caller provides space for `length` bytes, or null.
+        // SAFETY: the C interface requires `text` to be null or valid for writes of `length` bytes.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &state.name()) }
     })
 }
@@ -133,7 +133,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(
 ) -> CUresult {
     answer(|state| {
         let place = place(state.index(device)?).to_uppercase();
-        // SAFETY: the caller provides space for `length` bytes, or null.
+        // SAFETY: the C interface requires `text` to be null or valid for writes of `length` bytes.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &place) }
     })
 }
@@ -163,7 +163,7 @@ pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(
             attribute::COMPUTE_CAPABILITY_MINOR => whole(model.machine % 10),
             _ => return Err(status::INVALID_VALUE),
         };
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(value, found) }
     })
 }
@@ -176,7 +176,7 @@ pub(crate) unsafe extern "C" fn cuDeviceCanAccessPeer(
 ) -> CUresult {
     answer(|state| {
         let reaches = state.reaches(device, peer)?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(can, c_int::from(reaches)) }
     })
 }

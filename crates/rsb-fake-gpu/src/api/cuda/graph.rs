@@ -1,4 +1,4 @@
-//! Work captured once and launched as a whole.
+//! Graphs: work captured once and launched as a whole.
 
 use std::ffi::c_int;
 
@@ -7,7 +7,7 @@ use cuda_sys::{CUgraph, CUgraphExec, CUresult, CUstream};
 use super::{handle, in_context, put_handle};
 use crate::status;
 
-/// `CU_STREAM_CAPTURE_MODE_GLOBAL`, `_THREAD_LOCAL` and `_RELAXED`.
+/// Valid capture modes: `CU_STREAM_CAPTURE_MODE_GLOBAL`, `_THREAD_LOCAL` and `_RELAXED`.
 const MODES: std::ops::RangeInclusive<c_int> = 0..=2;
 
 #[unsafe(no_mangle)]
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn cuStreamEndCapture(
     stream: CUstream,
     graph: *mut CUgraph,
 ) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     in_context(|state| unsafe { put_handle(graph, state.end_capture(handle(stream))?) })
 }
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn cuGraphInstantiateWithFlags(
         if flags != 0 {
             return Err(status::NOT_SUPPORTED);
         }
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(executable, state.instantiate(handle(graph))?) }
     })
 }

@@ -1,4 +1,4 @@
-//! Memory of GPUs and of the host. Allocations of zero bytes are refused, unlike in HIP.
+//! Device and host memory. Allocations of zero bytes fail, unlike in HIP.
 
 use std::ffi::{c_uchar, c_uint, c_void};
 
@@ -10,16 +10,16 @@ use crate::ops::{Direction, Side};
 use crate::state::{State, current};
 use crate::status::{self, Status};
 
-/// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
+/// Valid flags: `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
 const ATTACH: std::ops::RangeInclusive<c_uint> = 1..=2;
-/// All of `CU_MEMHOSTALLOC_PORTABLE`, `_DEVICEMAP` and `_WRITECOMBINED`.
+/// Mask of the valid flags: `CU_MEMHOSTALLOC_PORTABLE`, `_DEVICEMAP` and `_WRITECOMBINED`.
 const HOST_ALLOC_FLAGS: c_uint = 7;
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
     in_context(|state| {
         let [free_bytes, total_bytes] = state.memory_info()?;
-        // SAFETY: the caller provides space for one value each, or null.
+        // SAFETY: the C interface requires both output pointers to be null or valid for a write.
         unsafe { put(free, free_bytes).and_then(|()| put(total, total_bytes)) }
     })
 }
@@ -30,7 +30,7 @@ fn allocate(state: &mut State, bytes: usize, home: Home) -> Result<usize, Status
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuMemAlloc_v2(to: *mut CUdeviceptr, bytes: usize) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     in_context(|state| unsafe {
         put(to, allocate(state, bytes, Home::Gpu(current()))? as CUdeviceptr)
     })
@@ -46,7 +46,7 @@ pub(crate) unsafe extern "C" fn cuMemAllocManaged(
         if !ATTACH.contains(&flags) {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(to, allocate(state, bytes, Home::Managed(current()))? as CUdeviceptr) }
     })
 }
@@ -66,7 +66,7 @@ pub(crate) unsafe extern "C" fn cuMemHostAlloc(
         if flags > HOST_ALLOC_FLAGS {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(to, allocate(state, bytes, Home::Pinned)?) }
     })
 }

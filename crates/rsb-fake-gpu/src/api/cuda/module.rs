@@ -7,10 +7,11 @@ use cuda_sys::{CUfunction, CUmodule, CUresult, CUstream};
 use super::{handle, in_context, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
-/// Shared memory per block that is available to a kernel without an opt-in.
+/// Shared memory per block that a kernel can use without opting in to more.
 pub(super) const SHARED_BYTES: c_int = 48 << 10;
 
-/// From the table of compute capabilities in the programming guide, unchanged since 5.0.
+/// Launch limits from the table of compute capabilities in the CUDA programming guide; unchanged
+/// since compute capability 5.0.
 const LIMITS: Limits = Limits {
     grid: [i32::MAX as u32, 65_535, 65_535],
     threads: u64::MAX,
@@ -23,7 +24,8 @@ pub(crate) unsafe extern "C" fn cuModuleLoadData(
     module: *mut CUmodule,
     image: *const c_void,
 ) -> CUresult {
-    // SAFETY: the caller provides a complete code object, and space for one handle; or null.
+    // SAFETY: the C interface requires `image` to be null or a complete code object, and `module`
+    // to be null or valid for a write.
     in_context(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
 
@@ -38,7 +40,8 @@ pub(crate) unsafe extern "C" fn cuModuleGetFunction(
     module: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller provides a zero-terminated text, and space for one handle; or null.
+    // SAFETY: the C interface requires `name` to be null or zero-terminated, and `function` to be
+    // null or valid for a write.
     in_context(|state| unsafe { put_handle(function, state.kernel(handle(module), name)?) })
 }
 
@@ -61,7 +64,8 @@ pub(crate) unsafe extern "C" fn cuLaunchKernel(
         block: [block_x, block_y, block_z],
         shared_bytes,
     };
-    // SAFETY: the caller provides one pointer per kernel parameter, each to 8 bytes.
+    // SAFETY: the C interface requires `parameters` to be null or an array with one pointer per
+    // kernel parameter; every parameter of these kernels has 8 bytes.
     in_context(|state| unsafe {
         state.launch_kernel(
             handle(function),
@@ -80,7 +84,7 @@ pub(crate) unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     block_size: c_int,
     shared_bytes: usize,
 ) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     in_context(|state| unsafe {
         put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
     })
@@ -92,6 +96,6 @@ pub(crate) unsafe extern "C" fn cuFuncGetAttribute(
     number: c_int,
     function: CUfunction,
 ) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     in_context(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
 }

@@ -18,7 +18,7 @@ compiler! {
     destroy nvrtcDestroyProgram
 }
 
-/// Returns the numbers of the architectures that it compiles for.
+/// Returns the compute capabilities that the compiler supports: 90 for sm_90.
 fn architectures() -> impl Iterator<Item = c_int> {
     MODELS
         .iter()
@@ -29,7 +29,7 @@ fn architectures() -> impl Iterator<Item = c_int> {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn nvrtcGetNumSupportedArchs(count: *mut c_int) -> c_int {
     let found = c_int::try_from(architectures().count()).unwrap_or(0);
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|_| unsafe { put(count, found) }.map_err(|_| result::INVALID_INPUT))
 }
 

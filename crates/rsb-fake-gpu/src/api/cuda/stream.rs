@@ -9,7 +9,8 @@ use crate::status;
 
 /// `CU_STREAM_NON_BLOCKING`.
 const STREAM_FLAGS: c_uint = 1;
-/// `CU_EVENT_BLOCKING_SYNC`. Events without timing and interprocess events are not emulated.
+/// The only valid event flag, `CU_EVENT_BLOCKING_SYNC`. Events without timing and interprocess
+/// events are not emulated.
 const EVENT_FLAGS: c_uint = 1;
 
 #[unsafe(no_mangle)]
@@ -18,7 +19,7 @@ pub(crate) unsafe extern "C" fn cuStreamCreate(stream: *mut CUstream, flags: c_u
         if flags > STREAM_FLAGS {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(stream, state.new_stream()?) }
     })
 }
@@ -54,7 +55,7 @@ pub(crate) unsafe extern "C" fn cuEventCreate(event: *mut CUevent, flags: c_uint
         if flags > EVENT_FLAGS {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(event, state.new_event()?) }
     })
 }
@@ -75,6 +76,6 @@ pub(crate) unsafe extern "C" fn cuEventElapsedTime(
     from: CUevent,
     until: CUevent,
 ) -> CUresult {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     in_context(|state| unsafe { put(to, state.elapsed_ms(handle(from), handle(until))?) })
 }

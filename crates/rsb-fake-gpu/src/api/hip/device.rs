@@ -15,7 +15,7 @@ fn full_arch(state: &State) -> String {
     format!("{}{}", state.model.arch, state.model.features)
 }
 
-/// Writes a text into a field of the properties.
+/// Writes `text` to a text field of the device properties, truncated to fit.
 fn fill(room: &mut [c_char; 256], text: &str) {
     for (to, byte) in room.iter_mut().zip(text.bytes().take(255)) {
         *to = c_char::from_ne_bytes([byte]);
@@ -34,7 +34,7 @@ pub(crate) extern "C" fn hipInit(_flags: c_uint) -> hipError_t {
 pub(crate) unsafe extern "C" fn hipGetDeviceCount(count: *mut c_int) -> hipError_t {
     answer(|state| {
         let gpus = state.gpu_count()?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(count, c_int::try_from(gpus).unwrap_or(0)) }?;
         if gpus == 0 { Err(status::NO_DEVICE) } else { Ok(()) }
     })
@@ -71,7 +71,7 @@ pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(
             attribute::WARP_SIZE => whole(model.wavefront),
             _ => return Err(status::INVALID_VALUE),
         };
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(value, found) }
     })
 }
@@ -84,12 +84,12 @@ pub(crate) unsafe extern "C" fn hipDeviceGetPCIBusId(
 ) -> hipError_t {
     answer(|state| {
         let place = place(state.index(device)?);
-        // SAFETY: the caller provides space for `length` bytes, or null.
+        // SAFETY: the C interface requires `text` to be null or valid for writes of `length` bytes.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &place) }
     })
 }
 
-/// Fills the fields common to both layouts.
+/// Fills the fields that both layouts of the device properties have.
 macro_rules! fill_properties {
     ($properties:expr, $state:expr, $index:expr) => {{
         let model = $state.model;
@@ -117,7 +117,7 @@ pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0600(
         let index = state.index(device)?;
         let mut properties = PropertiesR0600::default();
         fill_properties!(properties, state, index);
-        // SAFETY: the caller provides space for one in this layout, or null.
+        // SAFETY: the C interface requires `to` to be null or valid for a write of this layout.
         unsafe { put(to, properties) }
     })
 }
@@ -131,7 +131,7 @@ pub(crate) unsafe extern "C" fn hipGetDeviceProperties(
         let index = state.index(device)?;
         let mut properties = PropertiesR0000::default();
         fill_properties!(properties, state, index);
-        // SAFETY: the caller provides space for one in this layout, or null.
+        // SAFETY: the C interface requires `to` to be null or valid for a write of this layout.
         unsafe { put(to, properties) }
     })
 }
@@ -154,7 +154,7 @@ pub(crate) unsafe extern "C" fn hipDeviceCanAccessPeer(
 ) -> hipError_t {
     answer(|state| {
         let reaches = state.reaches(device, peer)?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(can, c_int::from(reaches)) }
     })
 }

@@ -1,4 +1,4 @@
-//! Work captured once and launched as a whole.
+//! Graphs: work captured once and launched as a whole.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +16,7 @@ pub(crate) unsafe extern "C" fn hipStreamEndCapture(
     stream: hipStream_t,
     graph: *mut hipGraph_t,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(graph, state.end_capture(handle(stream))?) })
 }
 
@@ -28,7 +28,7 @@ pub(crate) unsafe extern "C" fn hipGraphInstantiate(
     _log: *mut c_char,
     _log_bytes: usize,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(executable, state.instantiate(handle(graph))?) })
 }
 

@@ -71,7 +71,7 @@ lt_functions! {
 pub(crate) unsafe extern "C" fn hipblasLtGetVersion(of: *mut c_void, version: *mut c_int) -> c_int {
     answer(|state| {
         state.blas(handle(of))?;
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put(version, 100_000) }.map_err(|_| Refusal::Pointer)
     })
 }

@@ -1,4 +1,4 @@
-//! Memory of GPUs and of the host.
+//! Device and host memory.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -14,14 +14,14 @@ use crate::status::{self, Status};
 pub(crate) unsafe extern "C" fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t {
     answer(|state| {
         let [free_bytes, total_bytes] = state.memory_info()?;
-        // SAFETY: the caller provides space for one value each, or null.
+        // SAFETY: the C interface requires both output pointers to be null or valid for a write.
         unsafe { put(free, free_bytes).and_then(|()| put(total, total_bytes)) }
     })
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hipMalloc(pointer: *mut *mut c_void, bytes: usize) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Gpu(current()))?) })
 }
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn hipHostMalloc(
     bytes: usize,
     _: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Pinned)?) })
 }
 
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn hipMallocManaged(
     bytes: usize,
     _: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Managed(current()))?) })
 }
 

@@ -7,7 +7,8 @@ use hip_runtime_sys::{hipError_t, hipFunction_t, hipModule_t, hipStream_t};
 use super::{answer, handle, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
-/// Blocks may have any shape, and grids are limited only by the number of threads.
+/// Launch limits. Each side of a block may have up to 1024 threads, and only the number of threads
+/// limits the grid.
 const LIMITS: Limits = Limits {
     grid: [u32::MAX; 3],
     threads: u32::MAX as u64,
@@ -20,7 +21,8 @@ pub(crate) unsafe extern "C" fn hipModuleLoadData(
     module: *mut hipModule_t,
     image: *const c_void,
 ) -> hipError_t {
-    // SAFETY: the caller provides a complete code object, and space for one handle; or null.
+    // SAFETY: the C interface requires `image` to be null or a complete code object, and `module`
+    // to be null or valid for a write.
     answer(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
 
@@ -35,7 +37,8 @@ pub(crate) unsafe extern "C" fn hipModuleGetFunction(
     module: hipModule_t,
     name: *const c_char,
 ) -> hipError_t {
-    // SAFETY: the caller provides a zero-terminated text, and space for one handle; or null.
+    // SAFETY: the C interface requires `name` to be null or zero-terminated, and `function` to be
+    // null or valid for a write.
     answer(|state| unsafe { put_handle(function, state.kernel(handle(module), name)?) })
 }
 
@@ -58,7 +61,8 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
         block: [block_x, block_y, block_z],
         shared_bytes,
     };
-    // SAFETY: the caller provides one pointer per kernel parameter, each to 8 bytes.
+    // SAFETY: the C interface requires `parameters` to be null or an array with one pointer per
+    // kernel parameter; every parameter of these kernels has 8 bytes.
     answer(|state| unsafe {
         state.launch_kernel(
             handle(function),
@@ -77,7 +81,7 @@ pub(crate) unsafe extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocess
     block_size: c_int,
     shared_bytes: usize,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe {
         put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
     })
@@ -89,6 +93,6 @@ pub(crate) unsafe extern "C" fn hipFuncGetAttribute(
     number: c_int,
     function: hipFunction_t,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
 }

@@ -1,4 +1,4 @@
-//! rocBLAS: handles, with products in `gemm`.
+//! rocBLAS handles; products are in `gemm`.
 
 mod gemm;
 
@@ -31,7 +31,7 @@ fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> rocblas_statu
 pub(crate) unsafe extern "C" fn rocblas_create_handle(to: *mut rocblas_handle) -> rocblas_status {
     answer(|state| {
         state.abort_if_ordered(Place::Products, "rocblas_create_handle");
-        // SAFETY: the caller provides space for one value, or null.
+        // SAFETY: the C interface requires this output pointer to be null or valid for a write.
         unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
     })
 }

@@ -11,7 +11,7 @@ pub(crate) unsafe extern "C" fn hipStreamCreateWithFlags(
     stream: *mut hipStream_t,
     _flags: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(stream, state.new_stream()?) })
 }
 
@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn hipEventCreateWithFlags(
     event: *mut hipEvent_t,
     _flags: c_uint,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put_handle(event, state.new_event()?) })
 }
 
@@ -59,6 +59,6 @@ pub(crate) unsafe extern "C" fn hipEventElapsedTime(
     from: hipEvent_t,
     until: hipEvent_t,
 ) -> hipError_t {
-    // SAFETY: the caller provides space for one value, or null.
+    // SAFETY: the C interface requires this output pointer to be null or valid for a write.
     answer(|state| unsafe { put(to, state.elapsed_ms(handle(from), handle(until))?) })
 }

@@ -11,8 +11,8 @@ use rsb_stats::glob;
 use crate::revisions::against::cases_of;
 use crate::revisions::project::Build;
 
-/// Suites searched for the case: one of them contains every point of every benchmark, one those of
-/// the configuration.
+/// Suites in which the case is searched: one contains every point of every benchmark, another the
+/// cases of the configuration.
 const SUITES: [&str; 3] = ["quick", "full", "custom"];
 
 /// Maximum number of ids in an error.
@@ -69,7 +69,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
     }
 }
 
-/// Checks that `build` has the case; the error is the reason why not.
+/// Checks that `build` has the case, and returns the reason as the error if not.
 pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
     let cases = match build {
         Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite], None),

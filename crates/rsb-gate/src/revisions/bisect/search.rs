@@ -1,8 +1,8 @@
 //! Chooses which commit to try next, and keeps the result of the search. Pure.
 //!
 //! Commits are numbered along the searched range: 0 is the first after the good one, and the last
-//! is known to be bad. A commit that cannot be judged never moves an end of the range; it is only
-//! not tried again.
+//! is known to be bad. A commit that cannot be judged does not narrow the range; it is just not
+//! tried again.
 
 use std::ops::RangeInclusive;
 
@@ -72,7 +72,8 @@ impl Search {
         }
     }
 
-    /// Returns the range that contains the first bad commit. If it is a single one, that is found.
+    /// Returns the range that contains the first bad commit. If it contains a single commit, the
+    /// search is finished.
     pub fn suspect_range(&self) -> RangeInclusive<usize> {
         self.low..=self.high
     }

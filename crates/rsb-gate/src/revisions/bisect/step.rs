@@ -123,7 +123,7 @@ impl<'a> Steps<'a> {
             builder.worktree.remove_tree(listener);
             let (short, subject) = (good.short(), &good.subject);
             return Err(EngineError::usage(anyhow::anyhow!(
-                "the good commit {short} ({subject}) does not build; name one that does"
+                "the good commit {short} ({subject}) does not build; choose one that builds"
             )));
         };
         let found = case::find(&build, wanted)?;
@@ -138,9 +138,9 @@ impl<'a> Steps<'a> {
         Ok(Self { builder, good_name, found, policy: policy.clone(), measure, seen })
     }
 
-    /// Judges further commits by the geometric middle of the good commit and the bad one of
-    /// `finding`, and returns it in percent. A commit then belongs to the side that it is nearer
-    /// to, whatever the threshold of the policy.
+    /// Sets the threshold for further commits to the geometric mean of no change and the change of
+    /// `finding`, the bad commit, and returns it in percent. Each commit is then judged by whether
+    /// it is nearer to the good or the bad one, whatever the threshold of the policy.
     pub(super) fn judge_by_middle(&mut self, finding: &StepFinding) -> Option<f64> {
         let percent = middle_percent(finding.change_percent?);
         let id = Some(self.found.case.id.to_string());
@@ -186,7 +186,7 @@ impl<'a> Steps<'a> {
         Ok(finding)
     }
 
-    /// Returns a commit that was tried before and measures the case as `build` does.
+    /// Returns a commit that was tried before and would give the same result as `build`.
     fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&TriedCommit>> {
         for seen in &self.seen {
             let Some(known) = &seen.build else { continue };
@@ -239,7 +239,7 @@ impl<'a> Steps<'a> {
 }
 
 impl TriedCommit {
-    /// Returns the finding for a commit that is the same as this one.
+    /// Returns the finding for another commit that is the same as this one.
     fn repeat_finding(&self, how: &str) -> StepFinding {
         let reason = format!("{}; it {how} {}", self.finding.reason, self.name);
         StepFinding { reason, ..self.finding.clone() }
@@ -252,7 +252,7 @@ fn middle_percent(change_percent: f64) -> f64 {
 }
 
 /// Returns the worst result of the comparison. Missed targets of the policy are ignored, because
-/// they do not depend on two commits.
+/// they do not depend on the change between two commits.
 fn conclude(result: &ComparisonResult) -> StepFinding {
     let rows =
         || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);

@@ -14,25 +14,25 @@ use rsb_device::operation::{Collective, CollectiveKind};
 pub(super) struct RankPart {
     pub(super) call: Collective,
     pub(super) data_type: c_int,
-    /// Addresses of its send buffer and its receive buffer.
+    /// Addresses of the send buffer and the receive buffer.
     pub(super) ends: [*mut c_void; 2],
-    /// Its rank, and the number of ranks.
+    /// Rank of the GPU, and the number of ranks.
     pub(super) place: [usize; 2],
     pub(super) communicator: ncclComm_t,
     pub(super) stream: stream_t,
 }
 
-// SAFETY: these are addresses and handles of a GPU, which the library accepts from any thread; the
-// caller of `enqueue` guarantees that they are live.
+// SAFETY: the struct contains addresses and handles of a GPU, which the library accepts from any
+// thread; the caller of `enqueue` guarantees that they are live.
 unsafe impl Send for RankPart {}
 
 impl RankPart {
-    /// Returns whether it consists of several calls, which the library requires in a group.
+    /// Returns whether the collective takes several calls, which the library requires in a group.
     pub(super) const fn is_several(&self) -> bool {
         matches!(self.call.kind, CollectiveKind::SendReceive | CollectiveKind::AllToAll)
     }
 
-    /// Enqueues the part in its stream, whose GPU is current in this thread.
+    /// Enqueues the calls of one GPU, which must be current in this thread, in its stream.
     ///
     /// # Safety
     /// Both buffers must be large enough for the call and on the GPU of the communicator. They, the
@@ -117,8 +117,8 @@ fn to_usize(elements: u64) -> usize {
     usize::try_from(elements).unwrap_or(usize::MAX)
 }
 
-/// Calls for several GPUs, or several calls for one, which the library starts together. Closed on
-/// every path: otherwise the library would add every later call of this thread to the open group.
+/// Calls for several GPUs, or several calls for one, which the library starts together. A group is
+/// closed even after errors: otherwise the library would add all later calls of this thread to it.
 pub(super) struct Group<'a> {
     api: &'a Nccl,
     end: Option<unsafe extern "C" fn() -> ncclResult_t>,
@@ -128,11 +128,11 @@ impl<'a> Group<'a> {
     /// Begins a group for this thread.
     ///
     /// # Errors
-    /// If the library lacks a function, or refuses.
+    /// If the library lacks the function, or returns an error.
     pub(super) fn begin(api: &'a Nccl) -> Result<Self, DeviceError> {
         let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
         let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
-        // SAFETY: it has no parameters.
+        // SAFETY: `ncclGroupStart` has no parameters.
         check(api, "ncclGroupStart", unsafe { begin() })?;
         Ok(Self { api, end: Some(end) })
     }
@@ -140,10 +140,10 @@ impl<'a> Group<'a> {
     /// Ends the group and starts its calls.
     ///
     /// # Errors
-    /// If the library refuses.
+    /// If the library returns an error.
     pub(super) fn end(mut self) -> Result<(), DeviceError> {
         let Some(end) = self.end.take() else { return Ok(()) };
-        // SAFETY: it has no parameters; the group was begun and not ended.
+        // SAFETY: `ncclGroupEnd` has no parameters, and the group is open.
         check(self.api, "ncclGroupEnd", unsafe { end() })
     }
 }
@@ -151,8 +151,8 @@ impl<'a> Group<'a> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         if let Some(end) = self.end.take() {
-            // SAFETY: as in `end`. Its status is ignored, since the error that led here is
-            // reported.
+            // SAFETY: as in `end`. The status is ignored, since the error that interrupted the
+            // group is reported.
             let _ = unsafe { end() };
         }
     }
@@ -163,19 +163,20 @@ pub(super) fn function<F>(api: &Nccl, function: Option<F>, name: &str) -> Result
     function.ok_or_else(|| lacking(Unavailable::symbol(name, api.loaded().path())))
 }
 
-/// Converts the status of a call to an error with the library's text, unless it is success.
+/// Converts the status of a call to an error with the library's text, unless the call succeeded.
 pub(super) fn check(api: &Nccl, call: &str, status: ncclResult_t) -> Result<(), DeviceError> {
     if status == 0 {
         return Ok(());
     }
-    // SAFETY: it accepts any number and returns a static text or null.
+    // SAFETY: the function accepts any number and returns a static string or null.
     let text = api.ncclGetErrorString.map(|function| unsafe { function(status) });
     let text = match text.filter(|text| !text.is_null()) {
-        // SAFETY: the text is static and ends with a zero.
+        // SAFETY: the string is static and null-terminated.
         Some(text) => format!("{} ({status})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
         None => format!("status {status}"),
     };
-    // RCCL requires the variable on an MI300 whose firmware is old or does not report its version.
+    // RCCL requires HSA_NO_SCRATCH_RECLAIM on an MI300 whose firmware is old or does not report its
+    // version.
     let cure = "set NCCL_DEBUG=INFO for details, or choose algorithm=auto; for RCCL on an MI300, \
                 set HSA_NO_SCRATCH_RECLAIM=1";
     Err(DeviceError::Failed(Reason::new(call, text, cure)))

@@ -1,4 +1,4 @@
-//! One thread per GPU, each of which calls the library for its GPU only, like frameworks with one
+//! One thread per GPU, each of which calls the library for its own GPU, as in frameworks with one
 //! thread or process per GPU.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct RankThreads {
 }
 
 struct RankThread {
-    /// Channels for the number of calls to make, and for their result.
+    /// Channels that send the number of calls to make and return their result.
     orders: Option<Sender<u64>>,
     answers: Receiver<UnitResult>,
     thread: Option<JoinHandle<()>>,
@@ -55,13 +55,13 @@ impl RankThreads {
         Ok(())
     }
 
-    /// Makes all threads call the library `times` times, and waits for the last result.
+    /// Makes every thread call the library `times` times, and waits until all have finished.
     pub(super) fn launch(&self, times: u64) -> UnitResult {
         for orders in self.threads.iter().filter_map(|thread| thread.orders.as_ref()) {
             orders.send(times).map_err(|_| no_thread("it has ended"))?;
         }
-        // All results are received before the first error is returned, so that none is left for the
-        // next launch.
+        // Receives all results before returning the first error, so that the next launch does not
+        // receive a result of this one.
         let mut answers: Vec<UnitResult> = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
             let answer = thread.answers.recv();
@@ -71,11 +71,11 @@ impl RankThreads {
     }
 }
 
-/// Calls once. A part that consists of several calls is one group.
+/// Calls the library once. If the collective takes several calls, they form a group.
 fn ask(api: &Nccl, part: &RankPart) -> UnitResult {
     let group = if part.is_several() { Some(Group::begin(api)?) } else { None };
-    // SAFETY: the owner of this thread keeps buffers, communicator and stream until the thread has
-    // ended, and `kernel` checked their sizes.
+    // SAFETY: the owner of this thread keeps buffers, communicator and stream alive until the
+    // thread has ended, and `kernel` checked the sizes of the buffers.
     unsafe { part.enqueue(api) }?;
     match group {
         Some(group) => group.end(),

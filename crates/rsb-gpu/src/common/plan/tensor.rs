@@ -16,8 +16,8 @@ use Argument::{Buffer, Count, Counter, Number, Scratch};
 /// Rows and columns of C per block of the tiled kernel.
 const TILE: u64 = 64;
 
-/// Most rows of A for which low-bit weights are dequantized in registers: each four rows need
-/// another pass over the weights.
+/// Largest number of rows of A for which low-bit weights are dequantized in registers: every four
+/// rows need another pass over the weights.
 const FEW_ROWS: u64 = 16;
 
 /// Rows of low-bit weights per block.
@@ -63,7 +63,8 @@ impl Planner<'_> {
         if op.op != NormalizeOp::Softmax {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
-        // One block per row, as far as the GPU can hold them; blocks stride over the rest.
+        // One block per row, up to the number that the GPU can hold; blocks loop over the remaining
+        // rows.
         let most = u64::from(self.gpu.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
         self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
     }
@@ -72,8 +73,8 @@ impl Planner<'_> {
         op.check()?;
         if op.head_dim > WIDEST_HEAD {
             return Err(unsupported_error(
-                &format!("attention in one kernel of heads of {}", op.head_dim),
-                format!("shared memory holds heads of at most {WIDEST_HEAD}"),
+                &format!("fused attention with heads of {}", op.head_dim),
+                format!("shared memory has space for heads of at most {WIDEST_HEAD}"),
                 "choose attention=staged, or shorter heads",
             ));
         }
@@ -91,7 +92,7 @@ impl Planner<'_> {
         let mut arguments: Vec<Argument> =
             (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         arguments.push(Number(1.0 / (op.head_dim as f64).sqrt()));
-        // A tile has 128 bytes of scores per row; for a single query most of it would be empty.
+        // A tile has 128 bytes of scores per row. With a single query, most of it would be unused.
         let side = if op.dtype == Dtype::F64 { 16 } else { 32 };
         let tiles = heads.saturating_mul(op.rows_of_keys().div_ceil(side));
         let (stem, blocks) = if op.queries == 1 {
@@ -121,7 +122,7 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported_error(
                 "rearrange",
-                "its rows do not fit into the capacity, or have an odd length for a rotation",
+                "its rows exceed the capacity, or have an odd length and cannot be rotated",
                 "choose a larger capacity, or an even row length",
             ));
         }
@@ -139,7 +140,7 @@ impl Planner<'_> {
     }
 
     /// Plans the tiled kernel, unless the naive one is requested or both sides of C are shorter
-    /// than a quarter of a tile. A narrowed result has a separate kernel.
+    /// than a quarter of a tile. Results narrower than the default have a separate kernel.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
         op.check_plain(self.options, "the kernels of this program")?;
         op.check_packed("the kernels of this program").map_err(DeviceError::Unsupported)?;

@@ -163,8 +163,8 @@ fn the_matrix_units_are_used_where_they_are() {
     assert!(odd.to_string().contains("196608"), "{odd}");
 }
 
-/// Every rate in the table of architectures has a peak kernel, or an error that names the type
-/// without one.
+/// Every rate in the table of architectures must have a peak kernel, or an error that names the
+/// type without one.
 #[test]
 fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
     let mut without = Vec::new();
@@ -238,7 +238,7 @@ fn weights_of_few_bits_have_a_block_for_eight_rows_of_them_or_for_a_tile() {
         assert_eq!(
             plan.arguments.last(),
             Some(&Argument::Count(4)),
-            "the number of bits per weight"
+            "the last argument must be the number of bits per weight"
         );
         (plan.kernel.stem, plan.grid)
     };
@@ -291,8 +291,8 @@ fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
     }
 }
 
-/// HIP rejects a launch of 2³² threads or more. Each of these would exceed that with one block per
-/// tile or row.
+/// HIP rejects launches of 2³² or more threads, and each operation here would exceed that with one
+/// block per tile or row.
 #[test]
 fn no_launch_has_as_many_threads_as_hip_refuses() {
     let huge = 1 << 40;

@@ -1,6 +1,6 @@
-//! Kernel metadata that the compiler writes to a code object: a map in `MessagePack` (LLVM, User
-//! Guide for AMDGPU Backend, code object metadata), in a note of the ELF file. Unexpected data is
-//! ignored.
+//! Kernel metadata that the compiler stores in a note of the code object, an ELF file. The metadata
+//! is a map in `MessagePack` (LLVM, User Guide for AMDGPU Backend, code object metadata).
+//! Unexpected data is ignored.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
@@ -9,12 +9,12 @@ use rmpv::Value;
 
 use rsb_device::compiler::KernelNeeds;
 
-/// Vendor and number of the metadata note.
+/// Vendor and type of the metadata note.
 const VENDOR: &[u8] = b"AMDGPU";
 const METADATA: NoteType = NoteType(32);
 
-/// Maximum nesting depth. Maps within lists within maps are six deep, and each level counts twice;
-/// deeper data is invalid.
+/// Maximum nesting depth. The maps and lists in valid metadata are six deep, and each level counts
+/// twice.
 const DEEPEST: usize = 32;
 
 /// Returns the resources of each kernel of `code`.
@@ -121,7 +121,7 @@ mod tests {
     fn damage_reads_as_nothing() {
         let whole = file(&sample_metadata());
         for length in 0..whole.len() {
-            // Only a cut in the final padding may still leave everything intact.
+            // A file cut only within its final padding may still be complete.
             assert!(kernels(&whole[..length]).is_empty() || length + 4 > whole.len(), "{length}");
         }
         let deep = [vec![0x91; 100], vec![0]].concat();

@@ -73,18 +73,18 @@ fn boards_are_found_by_name_and_without_a_model_number_by_units() {
     assert_eq!(
         boost(radeon("AMD Radeon Graphics", 64)),
         Some(2970.0),
-        "the fastest board with 64 units"
+        "the fastest board with 64 units must be chosen"
     );
     assert_eq!(boost(radeon("gfx1201", 56)), Some(2520.0));
     assert_eq!(
         boost(radeon("AMD Radeon RX 9070M XT", 64)),
         Some(2400.0),
-        "another board: the listed clock"
+        "a different board must use its listed clock"
     );
     assert_eq!(
         boost(radeon("AMD Radeon RX 9070 XT", 32)),
         Some(2400.0),
-        "a partition of the board: the listed clock"
+        "a partition of the board must use its listed clock"
     );
     let combined = RatedGpu {
         target: Some("gfx1100"),
@@ -93,7 +93,11 @@ fn boards_are_found_by_name_and_without_a_model_number_by_units() {
         listed_mhz: Some(2371.0),
         level_mhz: None,
     };
-    assert_eq!(boost(combined), Some(2500.0), "a name shared by several boards: by units");
+    assert_eq!(
+        boost(combined),
+        Some(2500.0),
+        "a name shared by several boards must be resolved by the number of units"
+    );
 }
 
 #[test]
@@ -109,7 +113,11 @@ fn sources_of_a_clock_that_contradict_each_other_are_named() {
         assert!(note.contains(part), "{note}");
     }
     let agreeing = RatedGpu { listed_mhz: Some(2960.0), ..radeon("AMD Radeon RX 9070 XT", 64) };
-    assert_eq!(agreeing.clock_note(), None, "clocks within 1 % of each other agree");
+    assert_eq!(
+        agreeing.clock_note(),
+        None,
+        "clocks within 1 % of each other must not cause a note"
+    );
 }
 
 #[test]

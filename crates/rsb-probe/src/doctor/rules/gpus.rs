@@ -31,7 +31,8 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     together(each.collect())
 }
 
-/// Returns what limited GPUs when they were probed, as far as their record shows it.
+/// Returns the problems that limited `gpus` when they were probed, as far as their records show
+/// them.
 pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     const LIMITS: [Rule; 6] = [driver, errors, slow_link, power, clocks, replays];
     let facts = DoctorInput { has_drm: true, ..DoctorInput::default() };
@@ -41,8 +42,7 @@ pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     together(each.filter(|(_, about)| about.severity > FindingSeverity::Ok).collect())
 }
 
-/// Reports a slow link, unless the driver slowed it to save power: the speed of an idle GPU's link
-/// does not apply under load.
+/// Reports a slow link, except if the driver slowed the link of an idle GPU to save power.
 fn slow_link(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     link(facts, gpu).filter(|_| gpu.pcie.saves_power != Some(true))
 }
@@ -52,8 +52,8 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         return Some(reserved);
     }
     let Some(driver) = gpu.driver.as_deref() else {
-        // KFD is part of amdgpu, so a GPU that it lists has a driver, even if a KFD tree without
-        // the DRM does not show its version.
+        // A GPU that KFD lists has the driver amdgpu, of which KFD is part. A tree with only KFD
+        // does not show its version.
         if gpu.kfd_node.is_some() || !facts.has_drm {
             return None;
         }
@@ -94,8 +94,8 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     })
 }
 
-/// Returns the finding about a virtual function without a driver for this host. That is how a host
-/// keeps it for a guest, so it is no problem.
+/// Returns the finding about a virtual function that this host reserves for a guest: it has no
+/// driver, or one that passes it to guests. This is not a problem.
 fn reserved_virtual_function(gpu: &Gpu) -> Option<GpuFinding> {
     gpu.physical_function.as_ref()?;
     let what = match gpu.driver_name() {
@@ -112,7 +112,7 @@ fn is_for_guests(driver: &str) -> bool {
     driver == "pci-stub" || driver.ends_with("vfio-pci")
 }
 
-/// Returns instructions to get a driver for the GPU.
+/// Returns instructions to install or load a driver for the GPU.
 fn how_to_drive(gpu: &Gpu) -> &'static str {
     let vendor = gpu.pci_id.as_deref().and_then(|id| id.split(':').next());
     match vendor {
@@ -141,7 +141,7 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     if gpu.driver_name() != Some("amdgpu") || gpu.physical_function.is_some() {
         return None;
     }
-    // Its node may be the one that does not answer.
+    // The unread node may be that of this GPU.
     if facts.has_kfd && !facts.unread_gpus.is_empty() {
         return None;
     }
@@ -154,7 +154,7 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             "look at `sudo dmesg | grep -i kfd`; move the GPU to a slot that is wired to the CPU",
         ));
     }
-    // A tree with only the DRM does not show whether there is a compute driver.
+    // A tree with only the DRM does not show whether the compute driver exists.
     facts.host.as_ref().map(|_| {
         GpuFinding::new(
             FindingSeverity::Error,
@@ -314,7 +314,7 @@ fn partition(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
 }
 
 fn replays(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
-    /// A few occur on every start.
+    /// A few retransmissions occur at every start.
     const MANY: u64 = 100;
     let count = gpu.pcie.replays.filter(|count| *count >= MANY)?;
     Some(GpuFinding::new(

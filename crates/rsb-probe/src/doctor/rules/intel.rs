@@ -7,7 +7,8 @@ use rsb_model::gpu::{Gpu, GpuKind};
 use crate::gpu::intel::IntelSensors;
 
 /// Returns the finding about the sensors of one of `gpus`. The drivers register hwmon only for
-/// discrete GPUs, and not for virtual functions, which may be of unknown kind in a guest.
+/// discrete GPUs, except virtual functions, and a guest may not know whether its virtual function
+/// is discrete.
 pub(super) fn about(gpus: &[Gpu], found: &IntelSensors) -> Finding {
     let IntelSensors { place, has_hwmon, readable, refused } = found;
     let listed = if readable.is_empty() { "none".to_owned() } else { readable.join(", ") };

@@ -59,7 +59,7 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
         .find_map(|name| facts.host.as_ref()?.variable(name));
     if let Some(set) = chosen {
         return Some(Finding::ok(
-            "integrated graphics next to a GPU: the devices to use are set",
+            "the CPU has integrated graphics in addition to a GPU, but the devices to use are set",
             format!("HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES is set to {set}"),
         ));
     }
@@ -102,7 +102,7 @@ fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             format!("{} are behind a translating IOMMU", numbers(&behind)),
-            "their IOMMU groups have the type DMA: transfers between GPUs may be slow or hang",
+            "their IOMMU groups have the type DMA, so transfers between GPUs may be slow or hang",
             "boot the kernel with `iommu=pt`, as AMD recommends for machines with several GPUs",
         )
     })

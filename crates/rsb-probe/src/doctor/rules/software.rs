@@ -148,7 +148,7 @@ fn several(host: &HostFacts) -> Option<Finding> {
         FindingSeverity::Warning,
         format!("{} ROCm installations: {}", native.len(), each.join("; ")),
         format!(
-            "programs use {} by default; a process crashes if it loads libraries of several",
+            "programs use {} by default; a process that loads libraries of several installations crashes",
             first.path
         ),
         "export ROCM_PATH to choose one, or remove the others",
@@ -186,9 +186,9 @@ fn release(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// Returns the release that a component was built for, if its version shows that. The version of
-/// the HIP library begins with it up to 7.2, after which they diverged. Others end in it as one
-/// number: 60402 for 6.4.2.
+/// Returns the release that a component was built for, if its version shows that. Up to 7.2, the
+/// version of the HIP library begins with the release. Versions of other components end in the
+/// release as one number: 60402 for 6.4.2.
 fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(u32, u32)> {
     const PARTED: (u32, u32) = (7, 3);
     if name == "hip" || name == "hiprtc" {
@@ -253,7 +253,7 @@ fn stale(host: &HostFacts) -> Option<Finding> {
             if host.stale.len() == 1 { "is" } else { "are" }
         ),
         format!(
-            "{} should be {}, which was removed without updating the cache",
+            "{} should be {}, but this file was removed without an update of the cache",
             first.name, first.path
         ),
         "sudo ldconfig",
@@ -276,7 +276,7 @@ fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     together(found)
 }
 
-/// Returns whether `blas` has kernels for `gpu`, whose instruction set is `target`.
+/// Returns whether `blas` has kernels for `gpu` with the instruction set `target`.
 fn check_kernels(blas: &Library, gpu: &Gpu, target: &str) -> GpuFinding {
     if blas.targets.iter().any(|known| covers(known, target)) {
         return GpuFinding::ok(format!("rocBLAS has kernels for {target}"), place_of(blas));
@@ -299,8 +299,8 @@ fn check_kernels(blas: &Library, gpu: &Gpu, target: &str) -> GpuFinding {
     )
 }
 
-/// Returns whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU
-/// usage guide.
+/// Returns whether files for `known` also work on `target`. Families of generic targets as in
+/// LLVM's AMDGPU usage guide.
 fn covers(known: &str, target: &str) -> bool {
     match known {
         "gfx9-generic" => {

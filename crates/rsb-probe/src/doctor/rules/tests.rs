@@ -103,8 +103,8 @@ fn wrong(change: impl FnOnce(&mut DoctorInput)) -> Vec<Finding> {
     findings(&facts).into_iter().filter(|finding| finding.severity != FindingSeverity::Ok).collect()
 }
 
-/// Asserts that `change` gives one finding with this severity, and these words in `what`, `why` and
-/// `cure`.
+/// Asserts that `change` gives exactly one finding, with this severity and these words in `what`,
+/// `why` and `cure`.
 fn check(change: impl FnOnce(&mut DoctorInput), severity: FindingSeverity, words: [&str; 3]) {
     let found = wrong(change);
     let [one] = found.as_slice() else { panic!("{words:?}: {found:#?}") };
@@ -298,7 +298,7 @@ fn gpus_that_were_not_read() {
         ..DoctorInput::default()
     });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
-    // The GPU's own node may be the one that does not answer, so it is not reported as unlisted.
+    // The unread node may be that of the GPU, so the GPU is not reported as unlisted.
     let apart = |facts: &mut DoctorInput| {
         facts.gpus[0].kfd_node = None;
         facts.unread_gpus = vec![unread("node 1", Late)];
@@ -540,7 +540,8 @@ fn versions() {
     );
     check(
         host(|host| {
-            host.remnants.push(left("/gone", "ROCM_PATH is set to it, but it does not exist"));
+            host.remnants
+                .push(left("/gone", "ROCM_PATH is set to this directory, but it does not exist"));
         }),
         Error,
         ["/gone", "ROCM_PATH", "unset"],

@@ -6,7 +6,7 @@ use rsb_model::gpu::{Answer, UnreadGpu};
 use crate::HANG_LIMIT;
 use crate::doctor::facts::DoctorInput;
 
-/// Returns one finding for all GPUs with the same answer to the same query.
+/// Returns one finding for all GPUs with the same result of the same read.
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
     for gpu in &facts.unread_gpus {

@@ -128,7 +128,8 @@ fn errors_are_counted_by_block() {
 
 #[test]
 fn the_drivers_own_link_counts_too() {
-    // A GPU behind its own switch: the inner link is wide and fast, whatever the slot is.
+    // A GPU behind the switch on its board: the inner link is fast and wide, independent of the
+    // slot.
     let tree = Tree::new(&[
         ("gpu/current_link_speed", "32.0 GT/s PCIe\n"),
         ("gpu/current_link_width", "16\n"),

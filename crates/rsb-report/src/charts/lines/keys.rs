@@ -19,7 +19,7 @@ pub const KEYS: &[&str] = &[
     "request_rate", "concurrency", "performance_hint", "load", "kernels", "device",
 ];
 
-/// A single set of buffers: iterations find their data in the caches.
+/// Value for a single set of buffers: iterations find their data in the caches.
 const ONE_SET: &str = "one set";
 
 /// Returns the value of field `key` as text. The number of rotating buffer sets is omitted: it

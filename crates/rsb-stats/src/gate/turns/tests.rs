@@ -8,8 +8,8 @@ use crate::rng::Rng;
 /// Number of samples in each process of the pairs below.
 const SAMPLES: usize = 40;
 
-/// Builds a run of `pairs` processes whose samples take `level(sample)` units, each with noise of 1
-/// %; a share `interrupted` of them takes four times as long.
+/// Builds a run of `pairs` processes. A sample takes `level(sample)` units with noise of 1 %; a
+/// share `interrupted` of the samples takes four times as long.
 fn run(pairs: usize, seed: u64, interrupted: f64, level: impl Fn(usize) -> f64) -> Run {
     let mut random = Rng::new(seed);
     let mut process = |replicate: usize| {
@@ -108,8 +108,8 @@ fn few_samples_are_judged_by_the_fastest_alone() {
     assert_eq!(judged(&side(1.0), &side(1.2)).verdict, Verdict::Regressed);
 }
 
-/// The processor has two speeds, and the code is slower in half of its samples: samples at the
-/// slower speed look interrupted.
+/// The processor alternates between two speeds, and the code is slower in half of its samples: the
+/// samples at the lower speed look interrupted.
 #[test]
 fn half_slow_code_on_a_machine_of_two_speeds_is_no_pass() {
     let speed = |sample: usize| if sample % 4 < 2 { 1.0 } else { 1.28 };

@@ -1,9 +1,11 @@
-//! Tests of the common change of the cases of a run, and of the change of a case beyond the others.
+//! Tests of the common change of the cases of a run, and of the change of a case relative to the
+//! others.
 
 use super::*;
 
-/// Builds `cases` cases on runners with a common speed that varies by 8 %, plus 1 % for each case
-/// itself; judged on a runner like the median one, the case `at` being slower by `slowed(at)`.
+/// Builds `cases` cases measured on runners with different speeds: the common speed of a run varies
+/// by 8 %, and each case by another 1 %. The judged run is on a runner of median speed, with case
+/// `at` slower by the factor `slowed(at)`.
 fn suite(cases: usize, seed: u64, slowed: impl Fn(usize) -> f64) -> Vec<Question> {
     let mut rng = Rng::new(seed);
     let runners: Vec<f64> = (0..RUNS).map(|_| (0.08 * rng.normal()).exp()).collect();
@@ -65,7 +67,8 @@ fn what_all_cases_have_in_common_is_a_metric_of_its_own() {
         assert_eq!(is_green(&found), slower < 1.1, "{slower}");
     }
     assert!(judged(&suite(9, 5, |_| 1.6)).common.is_none());
-    // A minority does not move the median; a majority does, and the others are then not Regressed.
+    // A minority of slower cases does not move the median. A majority does, but the unchanged cases
+    // are still not Regressed.
     for (slowed, verdict) in [(5, Verdict::Unchanged), (8, Verdict::Regressed)] {
         let found = judged(&suite(12, 6, |at| if at < slowed { 1.6 } else { 1.0 }));
         assert_eq!(found.common.as_ref().unwrap().1.verdict, verdict, "{slowed} of 12");
@@ -110,7 +113,8 @@ fn a_noisy_case_passes_only_while_half_again_as_slow_would_show() {
         let found = one(question(around(50, wobble), &[now]));
         assert_eq!(found.verdict, verdict, "±{wobble} {now}: {found:?}");
     }
-    // More than half of the threshold, and beyond the usual range of unchanged runs: repeat it.
+    // A change of more than half of the threshold and beyond the usual range of unchanged runs
+    // needs a repeat.
     let spread: Vec<f64> = around(50, 0.02)
         .iter()
         .zip(0..)

@@ -1,4 +1,4 @@
-//! The Hampel filter: outliers are moved towards the median of their neighbors.
+//! The Hampel filter: moves outliers towards the median of their neighbors.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::trend::monotone::middle;
@@ -12,8 +12,8 @@ const REACH: f64 = 3.0;
 const GONE: f64 = 6.0;
 
 /// Returns `values`, with each outlier moved towards the median of itself and the `half` points on
-/// either side (Hampel). A level of more than `half` points is kept: at its edge most of a window
-/// belongs to it.
+/// either side (Hampel). A level of more than `half` points is kept, because at its edge most
+/// points of the window belong to it.
 pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     let n = values.len();
     let mut window = SortedWindow::default();
@@ -31,7 +31,8 @@ pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     let distances: Vec<f64> =
         values.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
     let robust = middle(distances.clone()).unwrap_or(0.0) * MAD_TO_SIGMA;
-    // If most points equal their neighbors, the spread comes from the mean distance of all.
+    // If most points equal their neighbors, the spread is estimated from the mean distance of all
+    // points.
     let spread = if robust > 0.0 {
         robust
     } else {

@@ -4,7 +4,7 @@ use super::MOST_CORRELATION;
 use super::segments::{Sums, ends};
 use super::significance::ln_chance;
 
-/// Squares of values of unit size that are due to rounding.
+/// Sum of squares, of values of unit size, that rounding can cause.
 const ROUNDING: f64 = 1e-20;
 
 /// Criteria for a change.
@@ -12,7 +12,7 @@ const ROUNDING: f64 = 1e-20;
 pub(super) struct ChangeCriterion {
     /// Minimum number of points on each side.
     pub(super) min_size: usize,
-    /// Maximum probability of such a change if there is none.
+    /// Maximum probability of such a change in an unchanged series.
     pub(super) chance: f64,
 }
 
@@ -25,7 +25,8 @@ struct Tested {
 }
 
 /// Returns the significant ones of `starts`, each with the logarithm of its p-value. Other starts
-/// are removed, the weakest among neighbors first, and the rest are moved to their best positions.
+/// are removed, the weakest of neighboring ones first, and the remaining starts are moved to their
+/// best positions.
 pub(super) fn confirm_starts(
     sums: &Sums,
     mut starts: Vec<usize>,
@@ -70,8 +71,8 @@ pub(super) fn best_chance(sums: &Sums, bar: ChangeCriterion) -> f64 {
 }
 
 /// Tests each change against its absence. The noise is a first-order autoregression, estimated with
-/// and without the change: correlated neighbors often explain what would be a change in independent
-/// noise.
+/// and without the change, because correlated noise often explains a step that independent noise
+/// would not.
 fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     let n = sums.len();
     let total = sums.residual(starts);
@@ -89,7 +90,7 @@ fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     tests
 }
 
-/// Moves each start to the best position between its neighbors.
+/// Moves each start to the best position between the neighboring starts.
 fn refine_starts(sums: &Sums, starts: &mut [usize], min_size: usize) {
     let mut from = 0;
     for at in 0..starts.len() {

@@ -1,9 +1,10 @@
-//! Test of the newest points, too few to confirm a level, against the level before them.
+//! Test of the newest points against the level before them, if they are too few to confirm a new
+//! level.
 //!
-//! Few points are judged by the rule of [`crate::history`]: by rank among the points before, and
-//! beyond the outermost of these by an exponential tail. A series with occasional outliers does not
-//! raise a suspicion at the next one. As many points as a level needs, if not confirmed yet, are
-//! judged by their mean.
+//! A few points are judged by the rule of [`crate::history`]: by rank among the points before, and
+//! beyond the outermost of these by an exponential tail. In a series with occasional outliers, the
+//! next outlier therefore raises no suspicion. If there are enough points for a level but it is not
+//! confirmed yet, their mean is judged.
 
 use super::DetectedChange;
 use super::segments::Sums;
@@ -16,7 +17,7 @@ use crate::trend::settings::TrendSettings;
 /// Maximum number of preceding points that the newest are compared with.
 const BEFORE: usize = 50;
 
-/// Returns the newest points that fit the level since `level_from` least (`tame` is `values`
+/// Returns the newest points that least fit the level since `level_from` (`tame` is `values`
 /// without outliers), if their p-value is below the limit. The p-value is corrected for both
 /// directions and for the number of tested lengths.
 pub(super) fn find_suspected_change(
@@ -31,7 +32,7 @@ pub(super) fn find_suspected_change(
     // as many are tested.
     let looks = 2 * settings.min_size.max(2) - 1;
     let fewest = settings.min_data_points.max(4);
-    // An unconfirmed change makes neighbors look correlated, so the correlation is estimated before
+    // The correlation is estimated without the newest points: an unconfirmed change would increase
     // it.
     let quiet = tame_level.len().saturating_sub(looks).max(fewest).min(tame_level.len());
     let alike = correlation.min(correlation_of(&tame_level[..quiet]));
@@ -64,13 +65,13 @@ pub(super) fn find_suspected_change(
         p_value,
         part: None,
     };
-    // The most significant points may begin with some that still belong to the level before.
+    // The most significant points may begin with some that still belong to the previous level.
     let points =
         values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
     Some(DetectedChange { index: values.len() - points, points, ..strongest })
 }
 
-/// Returns the autocorrelation of neighbors, computed as around levels ([`super::correlation`]).
+/// Returns the autocorrelation of neighbors, corrected as in [`super::correlation`].
 fn correlation_of(values: &[f64]) -> f64 {
     let center = mean(values).unwrap_or(0.0);
     let rest: Vec<f64> = values.iter().map(|value| value - center).collect();
@@ -96,7 +97,7 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| Some(value.ln()).filter(|_| *value > 0.0)).collect()
 }
 
-/// Returns the one-sided p-value of `last` as a whole, by rank.
+/// Returns the one-sided p-value of all points of `last` together, by rank.
 fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     let (level, now) = (median(before)?, median(last)?);
     let sign = if now >= level { 1.0 } else { -1.0 };
@@ -104,7 +105,7 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
         |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
     let (seen, mut now_seen) = (turned(before), turned(last));
     now_seen.sort_unstable_by(|a, b| b.total_cmp(a));
-    // More than half of the points are at least this far out.
+    // Value that more than half of the points reach.
     let reached = *now_seen.get(last.len() / 2)?;
     if reached <= 0.0 {
         return None;
@@ -120,8 +121,8 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     Some(if ranked.is_nan() { 1.0 } else { ranked.max(few) })
 }
 
-/// Returns the probability of a next point at `reached` or beyond by Student's t: few points do not
-/// show how fast the density falls.
+/// Returns the probability that the next point is at `reached` or beyond, by Student's t, because
+/// the tail cannot be estimated from few points.
 fn by_student(seen: &[f64], reached: f64) -> f64 {
     let n = seen.len() as f64;
     let (Some(center), Some(spread)) = (mean(seen), std_dev(seen)) else { return 1.0 };

@@ -10,9 +10,9 @@ const LANES: usize = 8;
 /// at `positions`, which are ascending, from 0 to the number of points, and have at least
 /// `min_size` points each.
 ///
-/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, with
-/// half the square of the number of positions as the number of steps. Pruning (Killick and others,
-/// 2012) has no benefit if few changes are found, which is the usual case here.
+/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact; for n
+/// positions it takes n²/2 steps. Pruning (Killick and others, 2012) has no benefit if few changes
+/// are found, which is the usual case here.
 pub(super) fn segment_starts(
     sums: &Sums,
     positions: &[usize],
@@ -25,7 +25,7 @@ pub(super) fn segment_starts(
     let mut open = vec![f64::INFINITY; count];
     let mut sum = vec![0.0; count];
     let mut from = vec![0_usize; count];
-    // If every position is a candidate, the inverses of all lengths are in one list, the longest
+    // If every position is a candidate, all levels share one list of inverse lengths, the longest
     // first.
     let n = sums.len();
     let inverses: Vec<f64> = (0..n).map(|at| 1.0 / (n - at) as f64).collect();
@@ -75,8 +75,8 @@ fn minimum(open: &[f64], sum: &[f64], inverse: &[f64], total: f64) -> Option<(f6
         let rise = total - sum;
         open - rise * rise * inverse
     };
-    // Each lane keeps its own minimum and the number of its chunk, as a float, so that both use the
-    // same selection.
+    // Each lane keeps its own minimum and the number of its chunk. The number is a float, so that
+    // both are selected with the same mask.
     let (mut least, mut chunk_of) = ([f64::INFINITY; LANES], [0.0; LANES]);
     let mut chunk = 0.0;
     let (opens, rest) = open.as_chunks::<LANES>();

@@ -1,13 +1,13 @@
-//! A permutation test for whether the order of the values matters, without the outlier clip.
+//! A permutation test for whether the order of the values matters, without the removal of outliers.
 //!
 //! The statistic is the largest squared standardized difference between a stretch of the series and
-//! the rest of it: over all splits into two, and over stretches inside at a geometric grid of
-//! lengths (circular binary segmentation; Olshen and others, Biostatistics 5, 2004). The statistic
-//! of a stretch inside is reduced by a penalty for the number of equally short ones. Under
-//! exchangeable values its distribution is that over all permutations, whatever the distribution of
-//! the values: two levels, outliers and skewed noise need no assumption. Autocorrelated values are
-//! permuted by their innovations: the series is whitened with its autocorrelation, shuffled, and
-//! colored again.
+//! the rest of it: over all splits into two, and over inner stretches with lengths from a geometric
+//! grid (circular binary segmentation; Olshen and others, Biostatistics 5, 2004). For an inner
+//! stretch, a penalty for the number of equally short ones is subtracted. If the values are
+//! exchangeable, the statistic has the same distribution as over all permutations, whatever the
+//! distribution of the values: two levels, outliers and skewed noise need no assumption.
+//! Autocorrelated values are permuted by their innovations: the series is whitened with its
+//! autocorrelation, shuffled, and colored again.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::rng::Rng;
@@ -16,12 +16,12 @@ use crate::trend::monotone::middle;
 /// Maximum number of permutations.
 const ROUNDS: usize = 999;
 
-/// Permutations that reach the observed statistic after which the test stops (Besag and Clifford,
-/// Biometrika 78, 1991).
+/// The test stops after this many permutations that reach the observed statistic (Besag and
+/// Clifford, Biometrika 78, 1991).
 const ENOUGH: usize = 20;
 
-/// Number of the largest statistics of the permutations to which the tail is fitted if no
-/// permutation reaches the observed one.
+/// Number of largest statistics of the permutations to which the tail is fitted if no permutation
+/// reaches the observed statistic.
 const TAIL: usize = 100;
 
 /// Distance from the median, in robust standard deviations, to which values are clamped. The limit
@@ -38,9 +38,9 @@ const RATIO: f64 = 1.15;
 /// rest as much as in the given order.
 ///
 /// `correlation` is the autocorrelation at lag 1 of the noise; stretches have at least `min_size`
-/// points. If no permutation reaches the observed statistic, the probability is extrapolated by an
-/// exponential tail, and never below the share of all permutations that keep the points of the best
-/// stretch together.
+/// points. If no permutation reaches the observed statistic, the probability is extrapolated with
+/// an exponential tail. It is never below the share of permutations that keep the points of the
+/// best stretch together.
 pub(super) fn p_value(values: &[f64], correlation: f64, min_size: usize) -> f64 {
     let n = values.len();
     let Some(values) = standardize(values) else { return 1.0 };
@@ -216,7 +216,8 @@ impl Scan {
     }
 }
 
-/// Returns the largest absolute difference between two values at one position.
+/// Returns the largest absolute difference between the values of `from` and `to` at the same
+/// position.
 fn largest_difference(from: &[f64], to: &[f64]) -> f64 {
     let mut largest = [0.0_f64; LANES];
     let (froms, from_rest) = from.as_chunks::<LANES>();

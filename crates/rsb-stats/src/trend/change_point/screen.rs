@@ -2,16 +2,16 @@
 
 use super::segments::Sums;
 
-/// Difference between two windows, in standard errors of independent noise, from which a position
-/// is a candidate.
+/// Difference between two neighboring windows, in standard errors of independent noise, from which
+/// a position is a candidate.
 const WORTH_A_LOOK: f64 = 2.8;
 
 /// Maximum number of candidates.
 const MOST: usize = 5000;
 
-/// Returns the positions where two neighboring windows of some width differ more than at any
-/// position nearby, with 0 and the end (moving sums at dyadic widths; Eichinger and Kirch,
-/// Bernoulli 24, 2018).
+/// Returns 0, the end, and the positions where two neighboring windows of some width differ more
+/// than at any position nearby (moving sums at dyadic widths; Eichinger and Kirch, Bernoulli 24,
+/// 2018).
 pub(super) fn candidates(sums: &Sums, min_size: usize) -> Vec<usize> {
     let n = sums.len();
     let noise = super::variance_of_steps(sums.values()).max(super::NO_VARIANCE);

@@ -1,17 +1,17 @@
-//! Sums over stretches of a series, and its residual around levels: sum of squares and lag-1
-//! products.
+//! Sums over stretches of a series, and the sum of squares and lag-1 products of its residual
+//! around levels.
 
-/// Running sums, which give any stretch by a few subtractions.
+/// Running sums, from which the sums of any stretch are computed with a few subtractions.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     values: Vec<f64>,
     sum: Vec<f64>,
     squares: Vec<f64>,
-    /// Running sums of the products of each point with the one before it.
+    /// Running sums of the products of each point and its predecessor.
     lagged: Vec<f64>,
 }
 
-/// Sum of squares of a residual, and sum of the products of neighbors.
+/// Sum of squares of a residual, and sum of the products of neighboring values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Remainder {
     pub(super) squares: f64,
@@ -31,7 +31,8 @@ impl Remainder {
         if self.squares > 0.0 { (self.lagged / self.squares).clamp(0.0, most) } else { 0.0 }
     }
 
-    /// Returns the sum of squares of the part that the preceding neighbor does not predict.
+    /// Returns the sum of squares of the part of the residual that its predecessor does not
+    /// predict.
     pub(super) fn innovation(self, most: f64) -> f64 {
         let rho = self.correlation(most);
         self.squares * (1.0 + rho * rho) - 2.0 * rho * self.lagged

@@ -1,5 +1,4 @@
-//! Significance of a change: the probability that the best of all splits of an unchanged series is
-//! as good.
+//! Significance of a change: the probability that the best split of an unchanged series is as good.
 
 use crate::distribution::normal_above;
 
@@ -18,7 +17,7 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
     if z <= 1.0 {
         return 0.0;
     }
-    // With one position there is no search, and the probability is that of one comparison.
+    // If only one position is possible, the probability is that of a single comparison.
     let single = (2.0 * normal_above(z)).ln();
     let width = 2.0 * end / STEPS as f64;
     let overshoots = (0..STEPS).map(|step| {
@@ -34,8 +33,8 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
 
 /// Returns the z that is reached with probability `chance`.
 pub(super) fn critical_value(chance: f64, n: usize, min_size: usize) -> f64 {
-    // The logarithm of the probability is nearly −z² / 2, so adjusting z² by twice the missing part
-    // converges fast.
+    // The logarithm of the probability is nearly −z² / 2, so changing z² by twice the remaining
+    // difference converges fast.
     let mut z: f64 = 4.0;
     for _ in 0..20 {
         let missing = ln_chance(z, n, min_size) - chance.ln();

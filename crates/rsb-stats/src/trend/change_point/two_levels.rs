@@ -10,14 +10,14 @@ const FEWEST: usize = 4;
 /// Smallest share of the points at the smaller level.
 const LEAST_SHARE: f64 = 0.03;
 
-/// Smallest empty gap between the two levels, as a share of their distance.
+/// Smallest gap without points between the two levels, as a share of their distance.
 const LEAST_GAP: f64 = 0.3;
 
 /// Largest standard deviation of the noise at a level, as a share of their distance.
 const LARGEST_SPREAD: f64 = 0.18;
 
-/// Minimum number of switches between the levels, as a share of those in a random order. Levels
-/// that last long are steps.
+/// Minimum number of switches between the levels, as a share of the number expected in random
+/// order. Fewer switches mean steps between lasting levels.
 const LEAST_SWITCHES: f64 = 0.25;
 
 /// Two levels, and the level of each point.
@@ -55,7 +55,8 @@ impl LevelPair {
         is_clear.then_some(Self { lower: low, upper: high, is_upper })
     }
 
-    /// Recomputes the same levels from the points of `values` since `from`, if both have some.
+    /// Recomputes both levels from the points of `values` since `from`. Returns the old levels if
+    /// one of them has no such points.
     pub(super) fn since(self, values: &[f64], from: usize) -> Self {
         let [lower, upper] = [false, true].map(|wanted| {
             let own = values
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// Counts the series with two levels, of 500 series of `n` points, each made by `value`.
+    /// Counts how many of 500 series of `n` points, generated with `value`, have two levels.
     fn count_two_level_series(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
         let mut rng = Rng::new(n as u64);
         let found = (0..500).filter(|_| {

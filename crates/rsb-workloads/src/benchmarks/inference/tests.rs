@@ -29,7 +29,7 @@ fn prefill_handles_the_whole_prompt_and_decode_one_token_of_each_sequence() {
             (fields.text("operation"), fields.number("sequence_length")),
             (Some(phase), Some(10.0))
         );
-        // 12 squares of the width, and four rows of it.
+        // 12 matrices with the width as both dimensions, and four norm rows of that width.
         assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0));
         let bytes = Inference.footprint_bytes(&params(phase)).unwrap() as f64;
         assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
@@ -47,8 +47,8 @@ fn fused_attention_takes_the_memory_of_its_scores_less() {
         assert!((found - bytes / 1e6).abs() < 1e-9, "{phase} {attention}");
         bytes
     };
-    // For three sequences and two heads: scores, mask, their sum and shares; a single token needs
-    // no mask.
+    // Buffers of staged attention, for three sequences and two heads: scores, mask, masked scores
+    // and probabilities. A single token needs no mask.
     for (phase, tables) in [("prefill", 4.0 * 100.0), ("decode", 2.0 * 10.0)] {
         let less = memory(phase, "staged") - memory(phase, "fused");
         assert!((less - 4.0 * 6.0 * tables).abs() < 1e-9, "{phase}: {less}");
@@ -102,8 +102,8 @@ fn a_grouped_gated_block_says_what_it_is_and_odd_groups_are_refused() {
         params("decode").with("heads", "4x8").with("kv_heads", kv_heads).with("mlp", "swiglu")
     };
     let fields = Inference.prepare(&of("2"), &device).unwrap().fields(1e6).unwrap();
-    // Queries and output, keys and values of half the width, three matrices of 3.5 widths, four
-    // rows.
+    // Two matrices for queries and output, two of half the width for keys and values, three of 3.5
+    // times the width, and four norm rows.
     assert_eq!(fields.number("parameter_count"), Some(13.5 * 1024.0 + 128.0));
     assert_eq!(
         (fields.number("num_kv_heads"), fields.text("output_shape")),
@@ -121,12 +121,12 @@ fn blocks_of_llama_say_so_and_pairs_are_turned_alone() {
         params("decode").with("heads", heads).with("norm", "rms").with("positions", "rotary")
     };
     let fields = Inference.prepare(&of("2x8"), &device).unwrap().fields(1e6).unwrap();
-    // As with layer norm, without its two bias rows.
+    // As with layer norm, but without its two bias rows.
     assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 32.0));
     assert!(Inference.footprint_bytes(&of("2x7")).unwrap_err().cure.contains("even"));
     assert_eq!(model_name(&LLAMA_3_8B), Some("blocks of Llama 3 8B"));
     let whole = Shape { layers: 32, vocabulary: 128_256, queries: 9, positions: 9, ..LLAMA_3_8B };
-    // Count published by its authors.
+    // Parameter count published by the authors.
     assert_eq!(
         (model_name(&whole), whole.weights()),
         (Some("Llama 3 8B, its weights at random"), 8_030_261_248)
@@ -145,7 +145,7 @@ fn with_a_vocabulary_words_come_in_and_logits_go_out() {
             (fields.text("output_shape"), fields.number("vocabulary_size")),
             (Some("3x1x50"), Some(50.0))
         );
-        // Blocks, the table and the head, and the last norm.
+        // Weights of the blocks, of the table and the head, and of the last norm.
         assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0 + 1600.0 + 32.0));
         let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
         assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
@@ -185,8 +185,8 @@ fn weights_of_few_bits_are_counted_as_narrow_as_they_are() {
         );
         fields
     };
-    // Rows of 64 have one scale, those of 256 two; the last matrix has 64 of these. With a
-    // vocabulary, the head is quantized, too.
+    // Matrix rows of 64 weights have one scale, rows of 256 have two; the last matrix has 64 of the
+    // latter. With a vocabulary, the head is quantized, too.
     for (vocabulary, matrices, scales, rest) in
         [("0", 49_152.0, 640.0, 256.0), ("50", 52_352.0, 690.0, 256.0 + 64.0 * 52.0)]
     {

@@ -21,7 +21,7 @@ pub(super) struct Training<'d> {
 }
 
 impl<'d> Training<'d> {
-    /// Allocates, fills, runs a step and verifies it.
+    /// Allocates and fills the buffers, runs one step and verifies it.
     pub(super) fn prepare(device: &'d dyn Device, task: Task, count: u32) -> Result<Self, Failure> {
         let shape = task.step(if task.weak { 1 } else { u64::from(count) });
         let step =

@@ -78,7 +78,7 @@ impl Calculation {
         let needs =
             kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
                 let why = format!(
-                    "{} records no resources of it in the code object",
+                    "{} does not record the kernel's resources in the code object",
                     self.compiler.name()
                 );
                 let cure = "install a compiler that records them: ROCm 5, CUDA 12 or later";

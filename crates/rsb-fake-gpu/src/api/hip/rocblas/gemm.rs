@@ -1,4 +1,4 @@
-//! The products of rocBLAS.
+//! Matrix products of rocBLAS.
 
 use std::ffi::{c_int, c_void};
 
@@ -62,7 +62,7 @@ impl Arguments {
         let ([a, b, c, d], [how_a, how_b]) = (self.matrices, self.operations);
         let (a, b) = (a.to_argument(how_a)?, b.to_argument(how_b)?);
         let [c, d] = [c.to_argument(operation::NONE)?, d.to_argument(operation::NONE)?];
-        // Only the calls that the program makes are emulated: D is C.
+        // Only calls that the program makes are emulated; they pass the same matrix as C and D.
         if c != d {
             return Err(Refusal::Unsupported);
         }
@@ -72,14 +72,15 @@ impl Arguments {
     }
 }
 
-/// Multiplies; products of f32 use xf32 if the handle's mode is set so.
+/// Enqueues a product. Products of f32 use xf32 if the handle's math mode selects it.
 unsafe fn multiply(arguments: &Arguments) -> rocblas_status {
     answer(|state| {
         let mut call = arguments.call()?;
         if call.dtype == Dtype::F32 && state.blas(call.handle)?.is_xf32 {
             call.dtype = Dtype::Tf32;
         }
-        // SAFETY: the caller provides factors in the accumulation type.
+        // SAFETY: the C interface requires `alpha` and `beta` to be null or point to values of the
+        // accumulation type.
         unsafe { state.multiply(&call) }
     })
 }
