@@ -75,7 +75,7 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     all.iter().find(is_whole).or(all.first()).cloned()
 }
 
-/// Reads the PCIe link, which is limited by its slowest segment. A GPU is often behind a switch on
+/// Reads the `PCIe` link, which is limited by its slowest segment. A GPU is often behind a switch on
 /// its board, with a link that is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));

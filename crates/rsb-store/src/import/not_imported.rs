@@ -134,7 +134,7 @@ fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Returns whether `document` was written by `SGLang`, whose other keys are the same as vLLM's. A
-/// `backend` called `sglang` is not enough, because vLLM's client can send requests to an SGLang
+/// `backend` called `sglang` is not enough, because vLLM's client can send requests to an `SGLang`
 /// server too.
 pub(super) fn is_sglang(document: &Value) -> bool {
     has(document, &["total_output_tokens_retokenized"])

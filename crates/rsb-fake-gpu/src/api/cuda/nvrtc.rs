@@ -18,7 +18,7 @@ compiler! {
     destroy nvrtcDestroyProgram
 }
 
-/// Returns the compute capabilities that the compiler supports: 90 for sm_90.
+/// Returns the compute capabilities that the compiler supports: 90 for `sm_90`.
 fn architectures() -> impl Iterator<Item = c_int> {
     MODELS
         .iter()
