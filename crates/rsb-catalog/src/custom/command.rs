@@ -388,7 +388,7 @@ mod tests {
             ("echo 0", Expected::default(), Some(("", "GB/s")), "above zero"),
             ("echo -4 ms", Expected::default(), Some(("", "ms")), "above zero"),
             ("echo fast", Expected::default(), Some(("", "ms")), "no number"),
-            ("echo 4 ms", Expected::default(), Some(("took", "ms")), "`took` is not in"),
+            ("echo 4 ms", Expected::default(), Some(("took", "ms")), "not contain `took`"),
         ] {
             let Err(Failure::Failed(reason)) = case(line, expected, figure).prepare(None) else {
                 panic!("{line}")
