@@ -84,7 +84,7 @@ pub struct GateArgs {
     ///
     /// Works in any cargo project with Criterion, Divan, gungraun, bencher or #[bench] benchmarks,
     /// and in any other project with --bench or --custom.
-    #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current", "environment"])]
     pub against: Option<String>,
     /// Judge against the last N stored runs of this machine and suite [default: 50]
     ///

@@ -1,9 +1,8 @@
 //! Arguments of `gate --against` and `bisect` for the benchmarks of another project.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use clap::Args;
+use rsb_app::project::ProjectAtRevision;
 use rsb_gate::harness::BenchCommand;
 use rsb_gate::revisions::{CustomProject, ProjectOptions};
 use rsb_store::import::Format;
@@ -33,12 +32,13 @@ impl ProjectArgs {
         self.build.is_some() || self.bench.is_some() || !self.cargo.is_empty()
     }
 
-    /// Returns the project options, including the file of `--custom`.
+    /// Returns the project options, with the configuration and the file of `--custom` of
+    /// `settings`.
     ///
     /// # Errors
     /// If the arguments contradict each other.
-    pub fn options(&self, custom: Option<&Path>) -> Result<ProjectOptions> {
-        let build = self.build.clone();
+    pub fn options(&self, settings: &ProjectAtRevision) -> Result<ProjectOptions> {
+        let (build, custom) = (self.build.clone(), rsb_catalog::custom::file());
         if custom.is_some() && (self.bench.is_some() || !self.cargo.is_empty()) {
             bail!(
                 "--custom (or RSB_CUSTOM) cannot be combined with --bench or arguments for cargo; \
@@ -60,12 +60,13 @@ impl ProjectArgs {
             );
         }
         let custom = custom.map(|file| CustomProject {
-            file: file.to_owned(),
-            in_repository: None,
+            file,
+            in_repository: settings.custom.as_ref().map(|known| known.name.clone()),
             build: build.clone(),
         });
         let command = self.bench.clone().zip(self.bench_format);
         let command = command.map(|(bench, format)| BenchCommand { build, bench, format });
-        Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom, config: None })
+        let config = Some(settings.config_file.path().to_owned());
+        Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom, config })
     }
 }

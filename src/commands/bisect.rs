@@ -17,8 +17,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let settings = project::open_at(&args.places.paths(), &args.good, "bisect")?;
     let policy = settings.project.policy(args.threshold, &mut console::tell)?;
     interrupt::listen();
-    let project =
-        args.project.options(rsb_catalog::custom::file().as_deref()).map_err(CliError::usage)?;
+    let project = args.project.options(&settings).map_err(CliError::usage)?;
     let request = BisectRequest {
         good: &args.good,
         bad: &args.bad,

@@ -44,14 +44,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let without = if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict };
     if let (Some(revision), Some(settings)) = (&args.against, &settings) {
-        let mut project = args
-            .project
-            .options(rsb_catalog::custom::file().as_deref())
-            .map_err(CliError::usage)?;
-        project.config = Some(settings.config_file.path().to_owned());
-        if let (Some(custom), Some(known)) = (&mut project.custom, &settings.custom) {
-            custom.in_repository = Some(known.name.clone());
-        }
+        let project = args.project.options(settings).map_err(CliError::usage)?;
         let request = AgainstRequest {
             revision,
             project: &project,

@@ -83,7 +83,7 @@ impl Progress {
     /// Prints the name of the benchmark of `case` before its first case.
     fn announce(&mut self, case: &Case, step: usize, steps: usize) {
         if self.benchmarks.insert(case.benchmark.clone()) {
-            console::say(&format!("[{step}/{steps}] {}", case.benchmark));
+            console::say(&format!("[replicate {step} of {steps}] {}", case.benchmark));
         }
     }
 

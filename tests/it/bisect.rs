@@ -157,7 +157,7 @@ fn wrong_words_are_exit_2_with_the_cure() {
     git(&bench, &["add", "file"]);
     git(&bench, &["commit", "--quiet", "-m", "beside"]);
     for (good, bad, case, expected) in [
-        ("nonexistent", "main", "one", "`git log` lists"),
+        ("nonexistent", "main", "one", "branches: `branch`, `elsewhere`, `main`; `git log` lists"),
         ("main", "main", "one", "the same commit"),
         ("main", &commits[0], "one", "name the good one first"),
         ("branch", "main", "one", &commits[0][..10]),
@@ -181,4 +181,29 @@ fn wrong_words_are_exit_2_with_the_cure() {
     }
     let ended = Bench::new().run("bisect a b --case one").expect(2);
     assert!(ended.stderr.contains("bisect needs a git repository"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_slower_command_in_the_file_of_commands_is_found() {
+    let bench = Bench::new();
+    git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
+    bench.write(".gitignore", "benchmark_results\n");
+    let entry = |took: u32, about: &str| {
+        bench.write(
+            "mine.toml",
+            &format!(
+                "[[benchmark]]\nname = \"nap\"\nabout = \"{about}\"\ncommand = \"echo took {took} \
+                 ms\"\nfigure = {{ after = \"took\", unit = \"ms\" }}\n"
+            ),
+        );
+        git(&bench, &["add", "--all"]);
+        git(&bench, &["commit", "--quiet", "-m", &format!("{took} ms, {about}")]);
+        git(&bench, &["rev-parse", "HEAD"])
+    };
+    let commits = [entry(20, "a"), entry(20, "b"), entry(40, "c"), entry(40, "d")];
+    // The search does not read the working tree.
+    bench.write("mine.toml", "");
+    let words = ["bisect", &commits[0], "HEAD", "--custom", "mine.toml", "--case", "nap", "--json"];
+    let found = bench.run(&words).expect(0).json();
+    assert_eq!(found["first_bad"]["commit"], commits[2], "{found:#}");
 }

@@ -177,7 +177,10 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let mut first =
         bench.command(MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(said.by_ref().any(|line| line.starts_with("[1/")), "the first run must be measuring");
+    assert!(
+        said.by_ref().any(|line| line.starts_with("[replicate 1 of ")),
+        "the first run must be measuring"
+    );
     let small = words("run gemm --axis shape=16x16x16 --axis dtype=f32 --replicates 1");
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);

@@ -229,6 +229,35 @@ fn init_looks_for_benchmarks_before_it_writes_anything() {
     assert!(bench.path("rust/baselines/policy.toml").exists());
 }
 
+#[test]
+fn a_copy_of_this_program_is_not_part_of_the_project() {
+    let bench = repository("");
+    let copy = "tools/rusty-stack-bench";
+    write(&bench, copy, &[("frameworks", OTHERS)]);
+    bench.write(
+        &format!("{copy}/Cargo.toml"),
+        "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n\n[features]\nframeworks = \
+         []\n\n[workspace]\n\n[[bench]]\nname = \"frameworks\"\nharness = false\n\
+         required-features = [\"frameworks\"]\n",
+    );
+    bench.write(&format!("{copy}/benches/frameworks.rs"), "use criterion::Criterion;\n");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    let source = std::fs::read_to_string(bench.path("benches/parsing.rs")).unwrap();
+    bench.write("benches/parsing.rs", &format!("// criterion\n{source}"));
+    let shown = bench.run("init").expect(0);
+    assert!(shown.stdout.contains("--features=frameworks"), "another package is: {}", shown.stdout);
+    bench.write(&format!("{copy}/action.yml"), "name: benchmarks\n");
+    let shown = bench.run("init").expect(0);
+    assert!(!shown.stdout.contains("frameworks"), "{}", shown.stdout);
+    assert!(!shown.stderr.contains("tools"), "{}", shown.stderr);
+    commit(&bench, "with the action");
+    write(&bench, "", &[("parsing", SLOW)]);
+    let ended = bench.run(&JSON).expect(3);
+    assert!(!ended.stderr.contains("frameworks"), "{}", ended.stderr);
+    assert_eq!(rows(&ended.json()).len(), FAST.len());
+}
+
 /// Prints in the format of the crate `bencher`: it ignores options and measures the cases that
 /// match its first other argument.
 const BENCHER: &str = r#"

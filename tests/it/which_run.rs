@@ -304,7 +304,8 @@ fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
         let verbs = [&["gate"][..], &["gate", "--against-history"]];
         let refused = verbs.map(|words| {
             let told = bench.run(words).expect(4).stdout;
-            let is_refused = told.contains("measure first with `rusty-stack-bench run gemm`");
+            let is_refused = told
+                .contains("measure first with `rusty-stack-bench run gemm --axis shape=32x32x32`");
             assert_eq!(is_refused, told.contains(&format!("gate --current {id}")), "{told}");
             is_refused
         });
@@ -431,6 +432,13 @@ fn what_tells_no_machine_says_so_and_takes_one() {
     ] {
         assert!(told(words).expect(2).stderr.contains(said), "{words}");
     }
+    // This program's own runs record their machine.
+    let (own, _) = with_run();
+    own.write("here.json", &std::fs::read_to_string(bench.path("here.json")).unwrap());
+    let ended = own.run("gate --environment current=here.json").expect(2);
+    assert!(ended.stderr.contains("has no effect"), "{}", ended.stderr);
+    let ended = own.run("gate --against HEAD --environment baseline=here.json").expect(2);
+    assert!(ended.stderr.contains("cannot be used with"), "{}", ended.stderr);
 }
 
 #[test]

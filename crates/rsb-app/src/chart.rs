@@ -198,8 +198,8 @@ fn comparison(
         });
     };
     let judge = project.judge(Vec::new(), listener)?;
-    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
-    let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?);
+    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?)?;
+    let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?)?;
     if let Some(why) = gate::is_itself(&baseline, &current, &judge.directories) {
         return Err(AppError::usage(anyhow!("{why}, or name two runs")));
     }

@@ -17,6 +17,7 @@ pub fn rows(machine: &Machine) -> Vec<CaseRow> {
     let components = frameworks::all_and_models().map(|component| CaseRow {
         benchmark: component.name.to_owned(),
         about: component.about.to_owned(),
+        is_own: false,
         backend: "any".to_owned(),
         devices: Vec::new(),
         cases: frameworks::count(component),
@@ -25,6 +26,7 @@ pub fn rows(machine: &Machine) -> Vec<CaseRow> {
     let of_models = suites::RUNTIMES_OF_MODELS.iter().map(|(name, cure)| CaseRow {
         benchmark: "all".to_owned(),
         about: "every native benchmark".to_owned(),
+        is_own: false,
         backend: (*name).to_owned(),
         devices: Vec::new(),
         cases: 0,
@@ -101,6 +103,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
     CaseRow {
         benchmark: benchmark.name().to_owned(),
         about: benchmark.info().about.to_owned(),
+        is_own: !plan::is_built_in(benchmark.name()),
         backend: backend.as_str().to_owned(),
         devices: devices.iter().map(|device| device.name.clone()).collect(),
         cases: devices.iter().map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),

@@ -4,7 +4,8 @@
 use itertools::Itertools as _;
 use rsb_catalog::plan;
 use rsb_catalog::selection::ALL;
-use rsb_model::{Profile, Run, Suite};
+use rsb_model::{PlanSelection, Profile, Run, Suite};
+use rsb_store::import::Format;
 
 use crate::Directories;
 
@@ -17,7 +18,8 @@ impl Directories {
 }
 
 /// Returns the subcommand that measures the suite or the benchmarks of `run` again, with its
-/// profile; only `run` if this program lacks one of the benchmarks.
+/// profile, backends, devices and axes. Benchmarks that this program lacks need their file: the
+/// command then ends with `--custom FILE`, or is only `run` if another tool measured them.
 pub fn measure_again(run: &Run) -> String {
     let names = run
         .benchmarks
@@ -31,8 +33,9 @@ pub fn measure_again(run: &Run) -> String {
     } else if run.suite == ALL {
         (ALL.to_owned(), Profile::Quick)
     } else if !names.is_empty() && names.iter().all(|name| plan::has_benchmark(name)) {
-        let names: Vec<String> = names.into_iter().map(shell_quote).collect();
-        (format!("run {}", names.join(" ")), Profile::Quick)
+        (format!("run {}", quote_all(names)), Profile::Quick)
+    } else if run.suite == names.join("_") && run.suite.parse::<Format>().is_err() {
+        (format!("run {} --custom FILE", quote_all(names)), Profile::Quick)
     } else {
         return "run".to_owned();
     };
@@ -41,7 +44,21 @@ pub fn measure_again(run: &Run) -> String {
     {
         command.extend([" --profile ", profile.as_str()]);
     }
+    let PlanSelection { backends, devices, axes, .. } = &run.selection;
+    if !backends.is_empty() {
+        command.extend([" --backend ", &backends.iter().map(|name| name.as_str()).join(",")]);
+    }
+    if !devices.is_empty() {
+        command.extend([" --device ", &devices.iter().join(",")]);
+    }
+    for (name, values) in axes {
+        command.extend([" --axis ", &shell_quote(&format!("{name}={}", values.join(",")))]);
+    }
     command
+}
+
+fn quote_all(names: Vec<&str>) -> String {
+    names.into_iter().map(shell_quote).join(" ")
 }
 
 /// Quotes `word` for a shell if necessary.
@@ -56,7 +73,7 @@ pub fn shell_quote(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::{Environment, RunId, Timestamp};
+    use rsb_model::{BackendId, Environment, RunId, Timestamp};
 
     use super::*;
 
@@ -120,9 +137,30 @@ mod tests {
                 benchmarks: &["hyperfine"],
                 expected: "run",
             },
+            Row {
+                suite: "mine_yours",
+                profile: "thorough",
+                benchmarks: &["yours", "mine"],
+                expected: "run mine yours --custom FILE --profile thorough",
+            },
         ] {
             assert_eq!(measure_again(&run(suite, profile, benchmarks)), expected);
         }
+    }
+
+    #[test]
+    fn a_run_is_measured_again_on_its_backends_with_its_axes() {
+        let mut run = run("gemm", "quick", &["gemm"]);
+        run.selection = PlanSelection {
+            backends: vec![BackendId::Cuda, BackendId::Vulkan],
+            devices: vec![0, 2],
+            axes: [("shape".to_owned(), vec!["a b".to_owned(), "c".to_owned()])].into(),
+            ..PlanSelection::default()
+        };
+        assert_eq!(
+            measure_again(&run),
+            "run gemm --backend cuda,vulkan --device 0,2 --axis 'shape=a b,c'"
+        );
     }
 
     #[test]

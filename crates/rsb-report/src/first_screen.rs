@@ -85,6 +85,7 @@ fn case_row(benchmark: &str, about: &str, backend: &str, missing: Option<&Reason
     CaseRow {
         benchmark: benchmark.to_owned(),
         about: about.to_owned(),
+        is_own: false,
         backend: backend.to_owned(),
         devices: Vec::new(),
         cases: if missing.is_some() { 0 } else { 6 },

@@ -18,6 +18,8 @@ pub struct CaseRow {
     pub benchmark: String,
     /// One-line description.
     pub about: String,
+    /// Whether it is the user's own; its description is never shortened.
+    pub is_own: bool,
     /// Backend name.
     pub backend: String,
     /// Names of the backend's devices on this machine.
@@ -91,7 +93,8 @@ fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
         let running: Vec<&CaseRow> =
             rows.iter().copied().filter(|row| row.benchmark == benchmark && runs(row)).collect();
         if let Some(first) = running.first() {
-            let about = if detail == Detail::Full { &first.about } else { gist(&first.about) };
+            let is_whole = detail == Detail::Full || first.is_own;
+            let about = if is_whole { &first.about } else { gist(&first.about) };
             let backends =
                 distinct(&running, |row| if row.backend == ANY { "python" } else { &row.backend });
             table.push([
@@ -196,4 +199,26 @@ fn models_only(rows: &[&CaseRow], style: Style) -> String {
     }
     let backends = distinct(rows, |row| &row.backend).join(", ");
     style.wrap(&format!("`rusty-stack-bench models --backend NAME` also takes {backends}."), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_of_the_user_is_shown_whole() {
+        let row = |is_own| CaseRow {
+            benchmark: "count".to_owned(),
+            about: "lines of a file, counted".to_owned(),
+            is_own,
+            backend: "cpu".to_owned(),
+            devices: vec!["CPU".to_owned()],
+            cases: 2,
+            missing: None,
+        };
+        for (is_own, is_whole) in [(true, true), (false, false)] {
+            let text = text(&[row(is_own)], Style::PLAIN, Detail::Brief);
+            assert_eq!(text.contains("lines of a file, counted"), is_whole, "{text}");
+        }
+    }
 }

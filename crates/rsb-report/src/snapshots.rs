@@ -353,6 +353,7 @@ fn case_row(benchmark: &str, backend: &str, missing: Option<Reason>) -> CaseRow 
     CaseRow {
         benchmark: benchmark.into(),
         about: format!("how fast {benchmark} is"),
+        is_own: false,
         backend: backend.into(),
         devices: Vec::new(),
         cases: 6,

@@ -13,7 +13,7 @@ pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
         Column::left(""),
         Column::elided("target"),
         Column::right("expected"),
-        Column::left("achieved"),
+        Column::left("median"),
     ]
     .into_iter();
     let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere"))));

@@ -32,10 +32,12 @@ pub fn against_history(
     runs: usize,
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
+    // The stored runs record their machine.
+    judge.place(SideName::Baseline, Vec::new())?;
     let known = judge.store.runs()?;
     let current = if named.is_empty() { looks(judge, &known, runs) } else { judge.sides(named) };
     let mut current = match current {
-        Ok(runs) => judge.place(SideName::Current, runs),
+        Ok(runs) => judge.place(SideName::Current, runs)?,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
             return Ok(no_verdict(judge, &[], MissingSide::Run, format!("{:#}", error.error)));
         }

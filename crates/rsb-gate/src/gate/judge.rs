@@ -68,15 +68,24 @@ impl Judge {
     }
 
     /// Fills in the machine set for `side` in runs that do not record one.
-    pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
+    ///
+    /// # Errors
+    /// If a machine is set, and every run records its own.
+    pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Result<Vec<Run>, EngineError> {
         let known = self.environments.iter().find(|(of, _)| *of == side);
-        for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
-            if let Some((_, environment)) = known {
-                run.environment =
-                    Environment { git: run.environment.git.take(), ..environment.clone() };
-            }
+        let Some((_, environment)) = known else { return Ok(runs) };
+        if runs.iter().all(|run| run.environment.cpu.is_some()) {
+            let side = side.as_str();
+            return Err(EngineError::usage(anyhow!(
+                "--environment {side}=FILE has no effect: it is for files of other tools named \
+                 with --{side}, and the runs of this side record their machine; omit it"
+            )));
         }
-        runs
+        for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
+            run.environment =
+                Environment { git: run.environment.git.take(), ..environment.clone() };
+        }
+        Ok(runs)
     }
 
     /// Returns the runs in `named`, or the latest run if that is empty.

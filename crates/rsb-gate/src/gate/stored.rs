@@ -41,9 +41,9 @@ pub fn judge_stored(
     request: &StoredRequest<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
-    let named = judge.place(SideName::Baseline, judge.sides(&request.baseline)?);
+    let named = judge.place(SideName::Baseline, judge.sides(&request.baseline)?)?;
     let current = match current(judge, &request.current) {
-        Ok(runs) => judge.place(SideName::Current, runs),
+        Ok(runs) => judge.place(SideName::Current, runs)?,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
             return no_verdict(judge, &[], MissingSide::Run, &format!("{:#}", error.error));
         }

@@ -11,7 +11,7 @@ use rsb_model::{Event, Reason, json};
 use serde_json::Value;
 
 use super::builds::git;
-use super::cargo::{align_functions, cargo, run_cargo, run_cargo_build};
+use super::cargo::{PROGRAM, align_functions, cargo, run_cargo, run_cargo_build};
 use super::worktree::BuildTarget;
 use crate::build_place::BuildOutputs;
 use crate::harness::BenchExecutable;
@@ -227,8 +227,8 @@ const FOREIGN: [&str; 5] = ["tests", "testdata", "fixtures", "vendor", "target"]
 
 /// Finds the workspace in `directory` of `tree`, and those of other packages below it that have
 /// bench targets. A package that is neither inside nor excluded from the workspace above it becomes
-/// its own workspace, unless the tree is the user's. Returns `None` if the manifests of the first
-/// workspace are invalid.
+/// its own workspace, unless the tree is the user's. A copy of this program is left out, like test
+/// data and third-party code. Returns `None` if the manifests of the first workspace are invalid.
 pub(super) fn find_workspaces(
     tree: &Path,
     directory: &Path,
@@ -238,9 +238,14 @@ pub(super) fn find_workspaces(
     let Some(metadata) = Metadata::of(&project)? else { return Ok(None) };
     let mut found = vec![Workspace { directory: project.clone(), metadata, was_separated: false }];
     let listing = git(&project, &["ls-files", "-z", "--", "*/Cargo.toml"])?;
-    for name in listing.split('\0').filter(|name| !name.is_empty()) {
+    let names = || listing.split('\0').filter(|name| !name.is_empty());
+    let copies: Vec<PathBuf> = names().filter_map(|name| program_in(&project.join(name))).collect();
+    for name in names() {
         let manifest = project.join(name);
         let Some(package) = manifest.parent() else { continue };
+        if copies.iter().any(|copy| package.starts_with(copy)) {
+            continue;
+        }
         let is_foreign = Path::new(name)
             .components()
             .any(|part| FOREIGN.iter().any(|foreign| part.as_os_str() == *foreign));
@@ -263,6 +268,18 @@ pub(super) fn find_workspaces(
         }
     }
     Ok(Some(found))
+}
+
+/// Returns the directory of `manifest` if it is a copy of this program with its GitHub action.
+fn program_in(manifest: &Path) -> Option<PathBuf> {
+    let directory = manifest.parent()?;
+    if !directory.join("action.yml").is_file() {
+        return None;
+    }
+    let text = std::fs::read_to_string(manifest).ok()?;
+    let table: toml::Table = text.parse().ok()?;
+    let is_program = table.get("package")?.get("name")?.as_str()? == PROGRAM;
+    is_program.then(|| directory.to_owned())
 }
 
 /// Makes the package of `manifest` its own workspace. Returns whether it did.

@@ -52,9 +52,26 @@ impl Repository {
                 ""
             };
             format!(
-                "git cannot find the revision `{revision}`; `git log` lists the revisions{cure}"
+                "git cannot find the revision `{revision}`; {}`git log` lists the revisions{cure}",
+                self.branches()
             )
         })
+    }
+
+    /// Returns the branches for an error message, at most ten, those used last first; empty if
+    /// there are none.
+    fn branches(&self) -> String {
+        let listed = self.git(&[
+            "for-each-ref",
+            "--count=10",
+            "--sort=-committerdate",
+            "--format=%(refname:short)",
+            "refs/heads",
+            "refs/remotes",
+        ]);
+        let names: Vec<String> =
+            listed.unwrap_or_default().lines().map(|name| format!("`{name}`")).collect();
+        if names.is_empty() { String::new() } else { format!("branches: {}; ", names.join(", ")) }
     }
 
     /// Returns whether part of the history was not fetched.

@@ -24,6 +24,7 @@ fn row(benchmark: &str, backend: &str) -> CaseRow {
     CaseRow {
         benchmark: benchmark.to_owned(),
         about: "Products of matrices".to_owned(),
+        is_own: false,
         backend: backend.to_owned(),
         devices: if is_here { vec!["AMD EPYC".to_owned()] } else { Vec::new() },
         cases: if is_here { 12 } else { 0 },
