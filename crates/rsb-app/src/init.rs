@@ -134,11 +134,14 @@ impl Arguments {
 
     /// Returns `text` with the directory and the arguments of cargo inserted.
     fn insert_into(&self, text: &str) -> String {
-        let directory = if self.directory.is_empty() { "." } else { &self.directory };
         let features = self.features.join(",");
         let cargo =
             if features.is_empty() { String::new() } else { format!(" -- --features={features}") };
-        text.replace("DIRECTORY", directory).replace(" CARGO_ARGUMENTS", &cargo)
+        let text = text.replace(" CARGO_ARGUMENTS", &cargo);
+        if self.directory.is_empty() {
+            return text.replace("    - cd DIRECTORY\n", "").replace("/DIRECTORY", "");
+        }
+        text.replace("DIRECTORY", &self.directory)
     }
 }
 
@@ -165,6 +168,8 @@ mod tests {
             assert!(text.contains("rust") && text.contains("--features=rand"), "{text}");
             let plain = files(ci, Path::new(""), Some(&[])).is_err();
             assert!(plain, "{ci:?}");
+            let at_top = files(ci, Path::new(""), None).unwrap().remove(1).text;
+            assert!(!at_top.contains("cd .") && !at_top.contains("DIRECTORY"), "{at_top}");
         }
         let expected = "bench targets in benches: pairs (tango, not measured), parse (Criterion)";
         assert_eq!(describe(&targets), expected);
