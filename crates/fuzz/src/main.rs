@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use fuzz::session::{self, End};
-use fuzz::target::{self, TARGETS, Target};
+use fuzz::target::{self, FuzzTarget, TARGETS};
 use fuzz::{corpus, limits};
 
 #[global_allocator]
@@ -27,7 +27,7 @@ struct Options {
     minutes: f64,
     seed: u64,
     keep: bool,
-    targets: Vec<&'static Target>,
+    targets: Vec<&'static FuzzTarget>,
 }
 
 fn main() -> ExitCode {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use rsb_model::random::Generator;
 
 use crate::coverage::Coverage;
-use crate::target::Target;
+use crate::target::FuzzTarget;
 use crate::{corpus, limits, mutate};
 
 /// Most inputs of the corpus that are kept in memory.
@@ -55,7 +55,7 @@ pub fn catch_panics() {
 ///
 /// # Errors
 /// If the reader panics or allocates too much. The watchdog of [`limits::watch`] handles hangs.
-pub fn read(target: &Target, input: &[u8], scratch: &Path) -> Result<bool, String> {
+pub fn read(target: &FuzzTarget, input: &[u8], scratch: &Path) -> Result<bool, String> {
     let before = limits::begin_bytes();
     limits::begin_time();
     let result =
@@ -76,7 +76,7 @@ pub fn read(target: &Target, input: &[u8], scratch: &Path) -> Result<bool, Strin
 ///
 /// # Errors
 /// If the corpus or the scratch directory cannot be read or written.
-pub fn run(target: &Target, seed: u64, end: End, current: Option<&Path>) -> Result<Summary> {
+pub fn run(target: &FuzzTarget, seed: u64, end: End, current: Option<&Path>) -> Result<Summary> {
     let scratch = tempfile::tempdir_in(scratch_root()).context("cannot create a scratch folder")?;
     let mut random = Generator::new(seed);
     let mut coverage = Coverage::default();

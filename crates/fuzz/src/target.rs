@@ -24,7 +24,7 @@ use crate::mutate::Structure;
 
 /// A reader, which gets one input at a time.
 #[derive(Debug, Clone, Copy)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Name of the target and of its directory in the corpus.
     pub name: &'static str,
     /// Structure of its inputs.
@@ -34,7 +34,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     target("run", Structure::Json, run),
     target("baseline", Structure::Json, baseline),
     target("comparison", Structure::Json, comparison),
@@ -68,15 +68,15 @@ const fn target(
     name: &'static str,
     structure: Structure,
     read: fn(&[u8], &Path) -> Result<()>,
-) -> Target {
-    Target { name, structure, read }
+) -> FuzzTarget {
+    FuzzTarget { name, structure, read }
 }
 
 /// Returns the target called `name`.
 ///
 /// # Errors
 /// If there is none; the error lists all names.
-pub fn find(name: &str) -> Result<&'static Target> {
+pub fn find(name: &str) -> Result<&'static FuzzTarget> {
     TARGETS.iter().find(|target| target.name == name).with_context(|| {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         format!("there is no target `{name}`; the targets are {}", names.join(", "))

@@ -120,6 +120,20 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cuda-sys", &["runtime-loading"]),
     ("nccl-sys", &["runtime-loading"]),
     ("duckdb-sys", &["runtime-loading"]),
+    (
+        "fuzz",
+        &[
+            "rsb-app",
+            "rsb-catalog",
+            "rsb-fleet",
+            "rsb-model",
+            "rsb-probe",
+            "rsb-stats",
+            "rsb-store",
+            "rsb-tui",
+            "rsb-web",
+        ],
+    ),
     ("studies", &["rsb-fleet", "rsb-model", "rsb-stats", "rsb-store"]),
     ("xtask", &[]),
 ];
@@ -152,6 +166,7 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-fake-gpu",
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-engine/src/memory_profile.rs",
+    "crates/fuzz/src",
 ];
 const UNSAFE_MARKS: &[&str] =
     &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
