@@ -102,7 +102,7 @@ fn xf32_is_a_mode_of_rocblas_where_the_gpu_has_it() {
     let document = products(ROCM, &with_every_type(ROCM), &axes).expect(0).json();
     assert_eq!(fields(case(&document, "/tf32/"))["output_dtype"], "f32");
     let document = products(ROCM, &ROCM.fake_gpu(), &axes).expect(5).json();
-    assert_reason(case(&document, "/tf32/"), "skipped", "gfx90a have no instructions");
+    assert_reason(case(&document, "/tf32/"), "skipped", "no matrix instructions of gfx90a");
 }
 
 #[test]
