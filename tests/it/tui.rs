@@ -179,10 +179,10 @@ fn a_panic_gives_the_terminal_back() {
         shell.env(name, value);
     }
     let Some(screen) = Screen::begin_with(&bench, &shell) else { return };
-    screen.wait_for("Pre-installation");
+    screen.wait_for("Measure");
     screen.press(&["!"]);
     let said = screen.wait_for("ended: 101");
-    assert!(said.contains("RSB_TEST_PANIC is set") && !said.contains("Pre-installation"), "{said}");
+    assert!(said.contains("RSB_TEST_PANIC is set") && !said.contains("Measure"), "{said}");
     let modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
     let modes = screen.tmux().args(["display-message", "-p", modes]).output().unwrap();
     let modes = String::from_utf8_lossy(&modes.stdout);

@@ -21,6 +21,8 @@ pub enum Action {
     Last,
     /// Select the row, counted from 0.
     Select(usize),
+    /// Scroll the details of the selected entry by half their height.
+    ScrollDetails(isize),
     /// Go to the next or previous chart or view.
     Turn(isize),
     Mark,

@@ -116,7 +116,13 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 search,
             ]);
             all.extend(moves());
-            all.push(reload);
+            all.extend([
+                bind(Action::ScrollDetails(1), &[Key::Right, Char('l'), Char('>')], "→", "details")
+                    .about("scrolls the details down: why the rest cannot run, and the cure"),
+                bind(Action::ScrollDetails(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
+                    .about("scrolls the details up"),
+                reload,
+            ]);
         }
         Stage::Comparison => {
             all.extend([

@@ -12,8 +12,19 @@ pub struct DrawnPage {
     pub(crate) rows: usize,
     /// Number of visible lines or rows.
     pub(crate) height: usize,
+    /// Range of scrolling of the details of the selected entry.
+    pub(crate) details: DetailRange,
     /// Width of the lines in columns.
     pub(crate) width: usize,
+}
+
+/// Range of scrolling of the details next to a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DetailRange {
+    /// Number of lines below the first screen.
+    pub(crate) below: usize,
+    /// Number of visible lines.
+    pub(crate) height: usize,
 }
 
 impl DrawnPage {

@@ -9,8 +9,8 @@ use crate::command::RunSelection;
 /// to problems of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// The hardware, before any ML stack is installed.
-    PreInstallation,
+    /// What this machine can measure without an ML stack.
+    Measure,
     /// ML frameworks.
     Components,
     /// Native kernels on GPUs.
@@ -26,7 +26,7 @@ pub enum Stage {
 impl Stage {
     /// All stages, in the order of the tabs.
     pub const ALL: [Self; 6] = [
-        Self::PreInstallation,
+        Self::Measure,
         Self::Components,
         Self::GpuPerformance,
         Self::Comparison,
@@ -37,7 +37,7 @@ impl Stage {
     /// Returns the name.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::PreInstallation => "Pre-installation",
+            Self::Measure => "Measure",
             Self::Components => "Components",
             Self::GpuPerformance => "GPU performance",
             Self::Comparison => "Comparison",
@@ -49,11 +49,11 @@ impl Stage {
     /// Returns the description of the page for its help.
     pub(crate) const fn about(self) -> &'static str {
         match self {
-            Self::PreInstallation => "benchmarks for this machine, before an ML stack is installed",
+            Self::Measure => "what this machine can measure; `→` scrolls the details",
             Self::Components => {
                 "ML frameworks: the status of each, and how to install what is missing"
             }
-            Self::GpuPerformance => "GPU benchmarks that can run here, and why the others cannot",
+            Self::GpuPerformance => "GPU benchmarks; `→` scrolls to why some cannot run",
             Self::Comparison => "two runs compared: the slower cases first, each with its reason",
             Self::History => "the trend of each case over the stored runs, and its changes",
             Self::Doctor => "problems of this machine and how to fix them, and its description",
@@ -62,7 +62,7 @@ impl Stage {
 
     /// Returns whether the stage can start runs.
     pub const fn offers_runs(self) -> bool {
-        matches!(self, Self::PreInstallation | Self::Components | Self::GpuPerformance)
+        matches!(self, Self::Measure | Self::Components | Self::GpuPerformance)
     }
 
     pub(crate) fn next(self) -> Self {

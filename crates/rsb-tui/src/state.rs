@@ -124,7 +124,7 @@ impl State {
     pub fn new(settings: InterfaceSettings) -> Self {
         Self {
             settings,
-            stage: Stage::PreInstallation,
+            stage: Stage::Measure,
             shows_run: false,
             overlay: Overlay::None,
             places: BTreeMap::new(),
@@ -177,16 +177,20 @@ impl State {
         self.stage.offers_runs() || self.stage == Stage::History && self.place().view == 0
     }
 
-    /// Returns the offers of the stage that match the search.
+    /// Returns the offers of the stage that match the search: those that can run here, then the
+    /// others.
     pub(crate) fn matching_offers(&self) -> Vec<&Offer> {
         let search = self.place().search.to_lowercase();
         let Some(offers) = self.offers.present() else { return Vec::new() };
         let own = offers.iter().filter(|offer| offer.stage == self.stage);
-        own.filter(|offer| {
-            offer.name.to_lowercase().contains(&search)
-                || offer.about.to_lowercase().contains(&search)
-        })
-        .collect()
+        let mut matching: Vec<&Offer> = own
+            .filter(|offer| {
+                offer.name.to_lowercase().contains(&search)
+                    || offer.about.to_lowercase().contains(&search)
+            })
+            .collect();
+        matching.sort_by_key(|offer| !offer.is_runnable());
+        matching
     }
 
     pub(crate) fn selected_offer(&self) -> Option<&Offer> {
@@ -208,7 +212,7 @@ impl State {
     pub(crate) fn lacks(&self, stage: Stage) -> Option<Subject> {
         let has_no_offers = matches!(self.offers, Loadable::Absent);
         let (subject, is_absent) = match stage {
-            Stage::PreInstallation | Stage::GpuPerformance => (Subject::Offers, has_no_offers),
+            Stage::Measure | Stage::GpuPerformance => (Subject::Offers, has_no_offers),
             Stage::Components if has_no_offers => (Subject::Offers, true),
             Stage::Components => (Subject::Components, matches!(self.components, Loadable::Absent)),
             Stage::Comparison => (Subject::Runs, matches!(self.stored, Loadable::Absent)),

@@ -1,4 +1,4 @@
-//! Tests: pictures at three sizes, verdict colors, recorded events, random keys, and a simulated
+//! Tests: pictures at four sizes, verdict colors, recorded events, random keys, and a simulated
 //! user who only reads the help.
 
 mod newcomer;

@@ -16,11 +16,11 @@ const ANYWHERE: &str = "any";
 
 /// Stage of each suite; Enter runs the first one of a stage.
 const SUITES: [(Stage, Suite); 8] = [
-    (Stage::PreInstallation, Suite::Quick),
-    (Stage::PreInstallation, Suite::PreInstallation),
-    (Stage::PreInstallation, Suite::CpuPerformance),
-    (Stage::PreInstallation, Suite::Full),
-    (Stage::PreInstallation, Suite::Custom),
+    (Stage::Measure, Suite::Quick),
+    (Stage::Measure, Suite::PreInstallation),
+    (Stage::Measure, Suite::CpuPerformance),
+    (Stage::Measure, Suite::Full),
+    (Stage::Measure, Suite::Custom),
     (Stage::Components, Suite::Component),
     (Stage::GpuPerformance, Suite::GpuPerformance),
     (Stage::GpuPerformance, Suite::HardwareAcceleration),
@@ -55,7 +55,7 @@ pub(super) fn offers(
         let own: Vec<CaseRow> =
             rows.iter().filter(|row| row.benchmark == benchmark.name()).cloned().collect();
         let mut on_gpus = own.clone();
-        offers.push(offer(Stage::PreInstallation, OfferKind::Benchmark, words, own));
+        offers.push(offer(Stage::Measure, OfferKind::Benchmark, words, own));
         if suites::benchmarks(Suite::GpuPerformance).contains(&benchmark.name()) {
             on_gpus.retain(|row| row.backend != BackendId::Cpu.as_str());
             offers.push(offer(Stage::GpuPerformance, OfferKind::Benchmark, words, on_gpus));
@@ -171,7 +171,7 @@ mod tests {
         let (plan, _) = planned(&quick.run_selection()).unwrap();
         let listed: usize = quick.rows.iter().map(|row| row.cases).sum();
         assert_eq!((quick.cases, listed), (plan.cases.len(), plan.cases.len()));
-        for offer in offers.iter().filter(|offer| offer.stage == Stage::PreInstallation) {
+        for offer in offers.iter().filter(|offer| offer.stage == Stage::Measure) {
             assert_eq!(
                 offer.rows.iter().map(|row| row.cases).sum::<usize>(),
                 offer.cases,

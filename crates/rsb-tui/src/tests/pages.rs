@@ -205,3 +205,45 @@ fn the_count_of_a_suite_is_that_of_its_plan() {
     bench.send(Message::Loaded(LoadedDocument::Offers(offers)));
     assert!(bench.picture().contains("36 cases, profile quick"), "{}", bench.picture());
 }
+
+#[test]
+fn what_can_run_here_is_listed_first_and_the_reasons_of_the_rest_scroll() {
+    let mut bench = Bench::new(80, 16, InterfaceSettings::default());
+    let Message::Loaded(LoadedDocument::Offers(mut offers)) = sample::offers() else {
+        unreachable!()
+    };
+    for row in &mut offers[1].rows {
+        row.missing.get_or_insert_with(|| rsb_model::Reason::new("x", "no such unit", "none"));
+    }
+    bench.send(Message::Loaded(LoadedDocument::Offers(offers)));
+    let [able, unable] = ["✓ memory-bandwidth", "✗ gemm"].map(|entry| bench.place_of(entry).1);
+    assert!(able < unable, "{}", bench.picture());
+    assert!(bench.picture().contains("cannot run on rocm"), "{}", bench.picture());
+    bench.press(&[Key::Down, Key::Down]);
+    assert!(bench.picture().contains("cannot run on rocm, cpu"), "{}", bench.picture());
+    for _ in 0..3 {
+        bench.press(&[Key::Right]);
+    }
+    assert!(bench.picture().contains("cpu: no such unit"), "{}", bench.picture());
+    bench.press(&[Key::Up]);
+    assert!(bench.picture().contains("Copies and triads"), "another entry starts at its top");
+}
+
+#[test]
+fn the_mark_of_a_component_agrees_with_its_status() {
+    let mut bench = Bench::new(80, 24, InterfaceSettings::default());
+    bench.send(sample::offers());
+    for (status, expected) in
+        [("passed", "✓ pytorch passed"), ("failed", "✗ pytorch failed"), ("missing", "✗ pytorch")]
+    {
+        let row = crate::ComponentRow {
+            name: "pytorch".to_owned(),
+            status: status.to_owned(),
+            text: String::new(),
+            checks: Vec::new(),
+        };
+        bench.send(Message::Loaded(LoadedDocument::Components(vec![row])));
+        go_to(&mut bench, Stage::Components);
+        assert!(bench.picture().contains(expected), "{}", bench.picture());
+    }
+}

@@ -1,4 +1,4 @@
-//! Snapshots of the interface at three sizes, and the colors of verdicts.
+//! Snapshots of the interface at four sizes, and the colors of verdicts.
 
 use ratatui::style::{Color, Modifier};
 use rsb_model::RunStatus;
@@ -6,7 +6,7 @@ use rsb_model::RunStatus;
 use super::{Bench, sample};
 use crate::{Command, InterfaceSettings, Key, Message, Palette, RunEnd, Stage, StoredRun, Subject};
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 16)];
+const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (60, 16)];
 
 /// Returns a state with everything loaded, on `stage`.
 fn on(stage: Stage, (width, height): (u16, u16)) -> Bench {
@@ -55,7 +55,7 @@ fn ended(bench: &mut Bench, status: RunStatus, stored: StoredRun) {
 }
 
 #[test]
-fn every_stage_at_three_sizes() {
+fn every_stage_at_four_sizes() {
     for stage in Stage::ALL {
         for size in SIZES {
             let name =
@@ -66,7 +66,7 @@ fn every_stage_at_three_sizes() {
 }
 
 #[test]
-fn a_run_and_its_end_at_three_sizes() {
+fn a_run_and_its_end_at_four_sizes() {
     for size in SIZES {
         let mut bench = measuring(size, InterfaceSettings::default());
         insta::assert_snapshot!(format!("measuring-{}x{}", size.0, size.1), bench.picture());
@@ -102,7 +102,7 @@ fn many_devices_are_a_heat_grid_in_which_the_slow_one_stands_out() {
 
 #[test]
 fn what_covers_a_page() {
-    let mut bench = on(Stage::PreInstallation, (80, 24));
+    let mut bench = on(Stage::Measure, (80, 24));
     bench.press(&[Key::Char('?')]);
     insta::assert_snapshot!("help", bench.picture());
     bench.press(&[Key::Esc, Key::Down, Key::Char(' '), Key::Enter]);
@@ -121,7 +121,7 @@ fn what_covers_a_page() {
 
 #[test]
 fn a_small_terminal_says_what_it_would_need() {
-    let bench = on(Stage::PreInstallation, (40, 10));
+    let bench = on(Stage::Measure, (40, 10));
     insta::assert_snapshot!("small", bench.picture());
 }
 
@@ -140,8 +140,9 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
     let doctor = on(Stage::Doctor, (80, 24));
     assert_eq!(color(&doctor, "error"), Color::LightRed);
     assert_eq!(color(&doctor, "ok"), Color::Green);
-    let launch = on(Stage::PreInstallation, (80, 24));
-    assert_eq!((color(&launch, "yes"), color(&launch, "no\n")), (Color::Green, Color::Yellow));
+    let launch = on(Stage::Measure, (80, 24));
+    assert_eq!(color(&launch, "24 cases, profile quick"), Color::Green);
+    assert_eq!(color(&launch, "cannot run on rocm"), Color::Yellow);
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn a_run_that_is_not_kept_is_kept_by_a_key() {
 
 #[test]
 fn what_is_underlined_can_be_clicked() {
-    let mut bench = on(Stage::PreInstallation, (80, 24));
+    let mut bench = on(Stage::Measure, (80, 24));
     bench.click("History");
     assert_eq!(bench.state.stage, Stage::History);
     bench.click("? help");
@@ -212,7 +213,7 @@ fn what_is_underlined_can_be_clicked() {
     assert!(bench.picture().contains("2/4 changes"), "{}", bench.picture());
     bench.click("‹");
     assert!(bench.picture().contains("1/4"), "{}", bench.picture());
-    bench.click("Pre-installation");
+    bench.click("Measure");
     bench.take();
     bench.click("✓ memory-bandwidth");
     assert_eq!(bench.take(), [], "one click must only select");

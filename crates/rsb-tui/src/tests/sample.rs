@@ -56,15 +56,15 @@ pub(super) fn offers() -> Message {
     };
     Message::Loaded(LoadedDocument::Offers(vec![
         offer(
-            Stage::PreInstallation,
+            Stage::Measure,
             Suite,
             "quick",
             "A few points of every native benchmark on whatever is here",
             [both("gemm"), both("memory-bandwidth")].concat(),
         ),
-        offer(Stage::PreInstallation, Benchmark, "gemm", "Products of matrices", both("gemm")),
+        offer(Stage::Measure, Benchmark, "gemm", "Products of matrices", both("gemm")),
         offer(
-            Stage::PreInstallation,
+            Stage::Measure,
             Benchmark,
             "memory-bandwidth",
             "Copies and triads",

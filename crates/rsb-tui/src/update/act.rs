@@ -27,6 +27,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::First => go(state, isize::MIN / 2),
         Action::Last => go(state, isize::MAX / 2),
         Action::Select(row) => return select(state, row),
+        Action::ScrollDetails(by) => scroll_details(state, by),
         Action::Turn(by) => turn(state, by),
         Action::Mark => return mark(state),
         Action::Choose => return choose(state),
@@ -93,6 +94,7 @@ fn go(state: &mut State, by: isize) {
         } else {
             let place = state.place_mut();
             place.selected = move_index(place.selected.min(most), by, most);
+            place.scroll = 0;
         }
         return;
     }
@@ -105,13 +107,20 @@ fn go(state: &mut State, by: isize) {
     }
 }
 
+fn scroll_details(state: &mut State, by: isize) {
+    let range = state.shown.details;
+    let step = isize::try_from((range.height / 2).max(1)).unwrap_or(1);
+    let place = state.place_mut();
+    place.scroll = move_index(place.scroll, by.saturating_mul(step), range.below);
+}
+
 fn select(state: &mut State, row: usize) -> Vec<Command> {
     if let Overlay::Pick(list) = &mut state.overlay {
         list.selected = row;
         return choose(state);
     }
     let was = state.place().selected;
-    state.place_mut().selected = row;
+    (state.place_mut().selected, state.place_mut().scroll) = (row, 0);
     let again = was == row || state.settings.runs_on_selection;
     if state.stage.offers_runs() && again { choose(state) } else { Vec::new() }
 }
@@ -374,7 +383,7 @@ fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
 
 fn reload_stage(state: &mut State) -> Vec<Command> {
     let subjects: &[Subject] = match state.stage {
-        Stage::PreInstallation | Stage::GpuPerformance => &[Subject::Offers],
+        Stage::Measure | Stage::GpuPerformance => &[Subject::Offers],
         Stage::Components => &[Subject::Components],
         Stage::Comparison => &[Subject::Runs],
         Stage::History => &[Subject::History, Subject::Runs],

@@ -8,7 +8,7 @@ use rsb_report::{Chart, Color, Glyphs, Style as Painter, Tone, picture};
 
 use crate::action::Action;
 use crate::ascii;
-use crate::drawn_page::DrawnPage;
+use crate::drawn_page::{DetailRange, DrawnPage};
 use crate::painted;
 use crate::palette::Palette;
 use crate::settings::InterfaceSettings;
@@ -88,9 +88,20 @@ impl<'a> Canvas<'a> {
     /// Draws `lines` from line `scroll` on, with a note if there are more below. Sets the range of
     /// scrolling.
     pub(super) fn draw_scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
-        let height = usize::from(area.height);
         (self.shown.rows, self.shown.height, self.shown.width) =
-            (lines.len(), height, usize::from(area.width));
+            (lines.len(), usize::from(area.height), usize::from(area.width));
+        self.scrolled(lines, scroll, area);
+    }
+
+    /// Draws `lines` as [`Canvas::draw_scrolled`] does, next to a list that has its own range.
+    pub(super) fn draw_details(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
+        let height = usize::from(area.height);
+        self.shown.details = DetailRange { below: lines.len().saturating_sub(height), height };
+        self.scrolled(lines, scroll, area);
+    }
+
+    fn scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
+        let height = usize::from(area.height);
         let from = scroll.min(lines.len().saturating_sub(height));
         self.block(lines.get(from..).unwrap_or_default(), area);
         let below = lines.len().saturating_sub(from + height);

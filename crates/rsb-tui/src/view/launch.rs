@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use rsb_model::Reason;
 use rsb_report::chart::{
     Axis, AxisScale, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
 };
@@ -15,6 +16,8 @@ use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, State};
 
 const LIST: u16 = 28;
+/// Backend of components, which choose their device themselves.
+const ANYWHERE: &str = "any";
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let why = match &state.offers {
@@ -39,46 +42,41 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let right = Rect { x: area.x + LIST + 2, width: area.width - LIST - 3, ..area };
     list(state, canvas, left);
     if let Some(offer) = state.selected_offer() {
-        let lines = details(state, offer, canvas, right.width);
-        let room = usize::from(right.height);
-        let used = canvas.block(&lines, right);
-        picture(state, offer, canvas, lower_part(right, used + 1));
-        if lines.len() > room {
-            let more =
-                format!(" {} more lines: `rusty-stack-bench list` prints all ", lines.len() - room);
-            canvas.text(
-                (right.x, right.bottom() - 1),
-                right.right(),
-                &more,
-                canvas.palette().tone(Tone::Caution),
-            );
+        let mut lines = details(state, offer, canvas, right.width);
+        let room = right.height.saturating_sub(lines.len() as u16 + 1);
+        let chart = picture(state, offer, canvas, right.width, room);
+        if !chart.is_empty() {
+            lines.push(Line::default());
+            lines.extend(chart);
         }
+        // The status of a component already has the reason.
+        if component(state, offer).is_none() {
+            lines.extend(obstacles(&offer.rows, canvas, right.width));
+        }
+        canvas.draw_details(&lines, state.place().scroll, right);
     }
-}
-
-/// Returns `area` without its first `rows` rows.
-fn lower_part(area: Rect, rows: u16) -> Rect {
-    let rows = rows.min(area.height);
-    Rect { y: area.y + rows, height: area.height - rows, ..area }
 }
 
 /// Minimum height of a chart.
 const LOWEST: u16 = 8;
 
-/// Draws the chart of an offer from its newest results, if there is room for it.
-fn picture(state: &State, offer: &Offer, canvas: &mut Canvas<'_>, area: Rect) {
-    if area.height < LOWEST {
-        return;
+/// Returns the chart of an offer from its newest results; empty if there is no room for it.
+fn picture(
+    state: &State,
+    offer: &Offer,
+    canvas: &Canvas<'_>,
+    width: u16,
+    height: u16,
+) -> Vec<Line<'static>> {
+    if height < LOWEST {
+        return Vec::new();
     }
     let chart = if offer.stage == Stage::Components && offer.kind == OfferKind::Suite {
         state.components.present().and_then(|rows| component_bars(rows))
     } else {
         chart_of(state, offer).cloned()
     };
-    if let Some(chart) = chart {
-        let lines = canvas.chart(&chart, area.width, area.height);
-        canvas.block(&lines, area);
-    }
+    chart.map_or_else(Vec::new, |chart| canvas.chart(&chart, width, height))
 }
 
 /// Returns the first chart of the benchmarks of `offer`.
@@ -163,8 +161,17 @@ fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> Line<'static> {
     let palette = canvas.palette();
-    let (mark, tone) =
-        if offer.is_runnable() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Caution) };
+    let status = component(state, offer);
+    // The mark of a component is that of its last run, so that it never contradicts the status.
+    let (mark, tone) = match status.as_ref().map(|(word, ..)| word.as_str()) {
+        Some("passed") => ("✓ ", Tone::Good),
+        Some("failed") => ("✗ ", Tone::Bad),
+        Some("warning") => ("! ", Tone::Caution),
+        Some("running") => ("▸ ", Tone::Strong),
+        Some(_) if offer.is_runnable() => ("· ", Tone::Dim),
+        None if offer.is_runnable() => ("✓ ", Tone::Good),
+        _ => ("✗ ", Tone::Caution),
+    };
     let chosen = if is_marked { "● " } else { "" };
     let name = match offer.kind {
         OfferKind::Suite => format!("suite {}", offer.name),
@@ -176,7 +183,7 @@ fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> 
         Span::styled(chosen, palette.tone(Tone::Caution)),
         Span::styled(name, palette.tone(weight)),
     ];
-    if let Some((word, tone)) = component(state, offer).map(|(word, tone, _)| (word, tone)) {
+    if let Some((word, tone, _)) = status {
         spans.push(Span::styled(format!(" {word}"), palette.tone(tone)));
     }
     Line::from(spans)
@@ -231,52 +238,87 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
         let planned = format!("{cases}, profile {}", offer.profile.as_str());
         lines.push(Line::styled(planned, palette.tone(Tone::Good)));
     }
-    lines.extend(canvas.painted_lines(&places(&offer.rows).text(Canvas::painter(width))));
+    if offer.is_runnable() {
+        lines.extend(canvas.painted_lines(&places(&offer.rows).text(Canvas::painter(width))));
+    }
+    let absent: Vec<&str> = backends(&offer.rows)
+        .into_iter()
+        .filter(|backend| !backend.is_able())
+        .map(|backend| backend.name)
+        .collect();
+    if !absent.is_empty() {
+        let text = if absent == [ANYWHERE] {
+            "cannot run here".to_owned()
+        } else {
+            format!("cannot run on {}", absent.join(", "))
+        };
+        lines.extend(canvas.wrap_text(&text, width, Tone::Caution));
+    }
     lines
 }
 
-/// Returns a table of the backends of an offer: the numbers of benchmarks and cases, the devices,
-/// or why none can run.
+/// Rows of an offer on one backend.
+struct BackendRows<'r> {
+    name: &'r str,
+    able: Vec<&'r CaseRow>,
+    /// Reason why it cannot run, if none of its rows can.
+    missing: Option<&'r Reason>,
+}
+
+impl BackendRows<'_> {
+    fn is_able(&self) -> bool {
+        !self.able.is_empty()
+    }
+}
+
+fn backends(rows: &[CaseRow]) -> Vec<BackendRows<'_>> {
+    let mut backends: Vec<BackendRows<'_>> = Vec::new();
+    for row in rows {
+        if backends.iter().any(|known| known.name == row.backend) {
+            continue;
+        }
+        let own = || rows.iter().filter(|other| other.backend == row.backend);
+        let able = own().filter(|row| row.missing.is_none() && row.cases > 0).collect();
+        let missing = own().find_map(|row| row.missing.as_ref());
+        backends.push(BackendRows { name: &row.backend, able, missing });
+    }
+    backends
+}
+
+/// Returns for each backend that cannot run why, and the cure.
+fn obstacles(rows: &[CaseRow], canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for backend in backends(rows).iter().filter(|backend| !backend.is_able()) {
+        let Some(reason) = backend.missing else { continue };
+        lines.push(Line::default());
+        let why = match backend.name {
+            ANYWHERE => reason.why.clone(),
+            name => format!("{name}: {}", reason.why),
+        };
+        lines.extend(canvas.wrap_text(&why, width, Tone::Plain));
+        lines.extend(canvas.wrap_text(&format!("cure: {}", reason.cure), width, Tone::Dim));
+    }
+    lines
+}
+
+/// Returns a table of the backends that an offer can run on: the numbers of benchmarks and cases,
+/// and the devices.
 fn places(rows: &[CaseRow]) -> Table {
     let mut table = Table::new([
         Column::left("on"),
-        Column::left("here"),
         Column::right("benchmarks"),
         Column::right("cases"),
         Column::elided("devices"),
     ]);
-    let mut backends: Vec<&str> = Vec::new();
-    for row in rows {
-        if !backends.contains(&row.backend.as_str()) {
-            backends.push(&row.backend);
-        }
-    }
-    for backend in backends {
-        let of_backend: Vec<&CaseRow> = rows.iter().filter(|row| row.backend == backend).collect();
-        let able: Vec<&CaseRow> = of_backend
-            .iter()
-            .copied()
-            .filter(|row| row.missing.is_none() && row.cases > 0)
-            .collect();
-        let cases: usize = able.iter().map(|row| row.cases).sum();
-        let devices = able.first().map_or_else(String::new, |row| row.devices.join(", "));
-        let (word, tone) =
-            if able.is_empty() { ("no", Tone::Caution) } else { ("yes", Tone::Good) };
+    for backend in backends(rows).iter().filter(|backend| backend.is_able()) {
+        let cases: usize = backend.able.iter().map(|row| row.cases).sum();
+        let devices = backend.able.first().map_or_else(String::new, |row| row.devices.join(", "));
         table.push([
-            Cell::from(backend),
-            Cell::with_tone(word, tone),
-            Cell::from(count_or_empty(able.len())),
-            Cell::from(count_or_empty(cases)),
+            Cell::from(backend.name),
+            Cell::from(backend.able.len().to_string()),
+            Cell::from(cases.to_string()),
             Cell::from(devices),
         ]);
-        let reason = of_backend.iter().find_map(|row| row.missing.as_ref());
-        if let (true, Some(reason)) = (able.is_empty(), reason) {
-            table.note(format!("{}; cure: {}", reason.why, reason.cure));
-        }
     }
     table
-}
-
-fn count_or_empty(count: usize) -> String {
-    if count == 0 { String::new() } else { count.to_string() }
 }
