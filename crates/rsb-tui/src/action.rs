@@ -45,6 +45,16 @@ pub enum Action {
     WriteReport,
     KeepRun,
     Reload,
+    /// Sort the series by the next column.
+    Sort,
+    /// Show or hide series of a single run.
+    ToggleSingle,
+    /// Compare the runs around the step of the selected series.
+    CompareStep,
+    /// Copy the id of what is selected or shown.
+    CopyId,
+    /// Copy the command line that shows or measures it.
+    CopyCommand,
     Search,
     NextMatch,
     EndSearch,

@@ -105,6 +105,9 @@ fn of_stage(state: &State) -> Vec<Binding> {
         bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
             .about("shows the previous chart or page"),
     ];
+    let copy_id = bind(Action::CopyId, &[Char('y')], "y", "copy").about("copies the id");
+    let copy_command = bind(Action::CopyCommand, &[Char('Y')], "Y", "")
+        .about("copies the command line that does the same");
     let mut all = Vec::new();
     match state.stage {
         stage if stage.offers_runs() => {
@@ -122,6 +125,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 bind(Action::ScrollDetails(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
                     .about("scrolls the details up"),
                 reload,
+                copy_id,
+                copy_command,
             ]);
         }
         Stage::Comparison => {
@@ -136,17 +141,35 @@ fn of_stage(state: &State) -> Vec<Binding> {
                     .about("chooses the newer side: any run"),
             ]);
             all.extend(turns);
-            all.extend([find, next, reload]);
+            all.extend([find, next, reload, copy_id, copy_command]);
             all.extend(scrolls());
         }
         Stage::History => {
-            all.extend(turns);
-            all.push(
-                bind(Action::PickOpened, &[Char('o'), Key::Enter], "o", "open a run")
-                    .about("shows the results and charts of any stored run"),
-            );
-            all.extend([if state.filters_rows() { search } else { find }, next, reload]);
-            all.extend(moves());
+            let open = "shows the results and charts of any stored run";
+            if state.lists_series() {
+                all.extend([
+                    bind(Action::CompareStep, ENTER, "Enter", "compare")
+                        .about("compares the runs around the step of the series"),
+                    bind(Action::Sort, &[Char('s')], "s", "sort").about("sorts by the next column"),
+                    bind(Action::ToggleSingle, &[Char('a')], "a", "all")
+                        .about("shows or hides series of a single run"),
+                    copy_id,
+                    copy_command,
+                    search,
+                ]);
+                all.extend(turns);
+                all.push(bind(Action::PickOpened, &[Char('o')], "o", "open a run").about(open));
+                all.extend(moves());
+            } else {
+                all.extend(turns);
+                all.push(
+                    bind(Action::PickOpened, &[Char('o'), Key::Enter], "o", "open a run")
+                        .about(open),
+                );
+                all.push(search);
+                all.extend(scrolls());
+            }
+            all.push(reload);
         }
         _ => {
             all.extend(turns);
@@ -190,6 +213,7 @@ fn of_run(state: &State) -> Vec<Binding> {
         }
     }
     all.extend([
+        bind(Action::CopyId, &[Char('y')], "y", "").about("copies the id of the run"),
         bind(Action::Turn(1), &[Key::Right, Char('l'), Char('>')], "→", "next chart")
             .about("shows the next chart"),
         bind(Action::Turn(-1), &[Key::Left, Char('h'), Char('<')], "←", "")

@@ -33,6 +33,8 @@ pub enum Command {
     WriteReport(String),
     /// Store the latest run permanently; so far, it exists only in a temporary file.
     KeepRun,
+    /// Copy text to the clipboard of the terminal.
+    Copy(String),
     /// Quit with this exit code.
     Quit(u8),
 }

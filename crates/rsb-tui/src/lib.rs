@@ -13,6 +13,7 @@ mod ascii;
 mod bindings;
 mod command;
 mod drawn_page;
+mod history;
 mod message;
 mod painted;
 mod palette;

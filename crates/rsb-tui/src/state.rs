@@ -1,14 +1,17 @@
 //! State of the interface.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rsb_model::finding::Finding;
+use rsb_model::record::SeriesTrend;
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::charts::ChartSelection;
 use rsb_report::{BaselineRow, Chart, Report, RunRow};
 
 use crate::command::{RunSelection, Subject};
 use crate::drawn_page::DrawnPage;
+use crate::history::{self, SeriesOrder};
 use crate::message::{ComponentRow, HistoryPage, PlanSummary};
 use crate::pick::{self, PickChoice, PickList, PickedSide};
 use crate::run_page::RunPage;
@@ -72,6 +75,10 @@ pub(crate) struct StageCursor {
     pub(crate) scroll: usize,
     pub(crate) view: usize,
     pub(crate) search: String,
+    /// Order of the series of the history.
+    pub(crate) order: SeriesOrder,
+    /// Whether series of a single run are listed, too.
+    pub(crate) shows_all: bool,
     /// Names of the marked entries.
     pub(crate) marked: BTreeSet<String>,
 }
@@ -174,7 +181,35 @@ impl State {
     /// Returns whether a search on this page hides the rows that do not match. On other pages, a
     /// search scrolls to the match.
     pub(crate) fn filters_rows(&self) -> bool {
-        self.stage.offers_runs() || self.stage == Stage::History && self.place().view == 0
+        self.stage.offers_runs() || self.stage == Stage::History
+    }
+
+    /// Returns whether the page lists the series of the history.
+    pub(crate) fn lists_series(&self) -> bool {
+        self.stage == Stage::History && self.place().view == 0
+    }
+
+    /// Returns the listed series of the history, in order.
+    pub(crate) fn listed_series(&self) -> Vec<&SeriesTrend> {
+        let place = self.place();
+        self.history.present().map_or_else(Vec::new, |page| {
+            history::listed(page, &place.search, place.shows_all, place.order)
+        })
+    }
+
+    pub(crate) fn selected_series(&self) -> Option<&SeriesTrend> {
+        let listed = self.listed_series();
+        listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
+    }
+
+    /// Returns the history with only what matches the search.
+    pub(crate) fn matching_history(&self) -> Option<Cow<'_, HistoryPage>> {
+        let (page, search) = (self.history.present()?, self.place().search);
+        Some(if search.is_empty() {
+            Cow::Borrowed(page)
+        } else {
+            Cow::Owned(history::filtered(page, &search))
+        })
     }
 
     /// Returns the offers of the stage that match the search: those that can run here, then the

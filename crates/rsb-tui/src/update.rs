@@ -2,6 +2,7 @@
 
 mod act;
 mod arrive;
+mod copy;
 
 use rsb_model::{Event, Timestamp};
 

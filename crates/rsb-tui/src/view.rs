@@ -1,6 +1,7 @@
 //! Drawing of the state. The output depends only on the state, not on previous frames.
 
 mod canvas;
+mod history;
 mod launch;
 mod overlay;
 mod pages;
@@ -21,7 +22,7 @@ use crate::stage::Stage;
 use crate::state::{Overlay, State};
 use canvas::Canvas;
 
-pub(crate) use pages::{find, series_count, titles};
+pub(crate) use pages::{find, titles};
 
 /// Minimum size of a page in columns and rows.
 pub(crate) const SMALLEST: (u16, u16) = (60, 16);

@@ -3,12 +3,14 @@
 //! it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, PipeReader, stderr, stdin, stdout};
+use std::io::{BufRead, BufReader, IsTerminal, PipeReader, Write as _, stderr, stdin, stdout};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, anyhow};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -65,6 +67,13 @@ impl Screen {
         self.terminal.draw(|frame| shown = view(state, frame))?;
         state.drawn(shown);
         Ok(())
+    }
+
+    /// Copies `text` to the clipboard, if the terminal supports that (OSC 52).
+    pub(super) fn copy(&mut self, text: &str) -> std::io::Result<()> {
+        let terminal = self.terminal.backend_mut();
+        write!(terminal, "\x1b]52;c;{}\x07", STANDARD.encode(text))?;
+        std::io::Write::flush(terminal)
     }
 }
 

@@ -162,6 +162,9 @@ impl Session<'_> {
                 Command::Stop => {
                     interrupt::ask();
                 }
+                Command::Copy(text) => {
+                    self.screen.copy(&text).context("cannot write to the terminal")?;
+                }
                 Command::Quit(0) => return Ok(Some(Exit::Pass)),
                 Command::Quit(_) => return Ok(Some(Exit::Interrupted)),
                 other => {

@@ -139,11 +139,88 @@ fn a_page_says_that_it_filters_only_if_it_does() {
     let title = |bench: &Bench| bench.picture().lines().nth(1).unwrap().trim().to_owned();
     assert_eq!(title(&bench), "only rows that contain `51`");
     assert!(!bench.picture().contains("256x256x256"), "{}", bench.picture());
-    bench.press(&[Key::Right, Key::Right, Key::Right]);
-    assert!(bench.picture().contains(sample::OLD), "every run is listed: {}", bench.picture());
-    assert!(!title(&bench).contains("51"), "{}", title(&bench));
+    bench.press(&[Key::Right]);
+    assert!(bench.picture().contains("512x512x512"), "{}", bench.picture());
+    assert!(!bench.picture().contains("256x256x256"), "{}", bench.picture());
+    bench.press(&[Key::Right, Key::Right]);
+    assert_eq!(title(&bench), "only rows that contain `51`");
+    assert!(!bench.picture().contains(sample::OLD), "no run contains it: {}", bench.picture());
     bench.press(&[Key::Right, Key::Esc]);
     assert!(bench.picture().contains("256x256x256"), "{}", bench.picture());
+}
+
+/// Returns the history page, with the stored runs of its step.
+fn history_page() -> Bench {
+    let mut bench = Bench::new(100, 24, InterfaceSettings::default());
+    for message in [sample::offers(), sample::runs(), sample::history()] {
+        bench.send(message);
+    }
+    go_to(&mut bench, Stage::History);
+    bench.take();
+    bench
+}
+
+#[test]
+fn the_history_lists_moved_series_first_and_sorts_by_each_column() {
+    let mut bench = history_page();
+    let is_above =
+        |bench: &Bench, upper: &str, lower: &str| bench.place_of(upper).1 < bench.place_of(lower).1;
+    let picture = bench.picture();
+    assert!(is_above(&bench, "f32/512x512x512", "f32/256x256x256"), "{picture}");
+    assert!(picture.contains("+20.0 % since 2026-09-21"), "{picture}");
+    assert!(picture.contains("commit a72b200c5d"), "{picture}");
+    for (order, is_moved_first) in
+        [("newest change first", true), ("by name", false), ("largest value first", true)]
+    {
+        bench.press(&[Key::Char('s')]);
+        assert!(bench.picture().contains(order), "{}", bench.picture());
+        let found = is_above(&bench, "f32/512x512x512 ", "f32/256x256x256 ");
+        assert_eq!(found, is_moved_first, "{order}\n{}", bench.picture());
+    }
+}
+
+#[test]
+fn series_of_one_run_are_hidden_until_a_key_shows_them() {
+    let mut bench = history_page();
+    assert!(bench.picture().contains("1 of one run hidden"), "{}", bench.picture());
+    assert!(!bench.picture().contains("64x64x64"), "{}", bench.picture());
+    bench.press(&[Key::Char('a')]);
+    assert!(bench.picture().contains("f32/64x64x64"), "{}", bench.picture());
+    assert!(!bench.picture().contains("hidden"), "{}", bench.picture());
+}
+
+#[test]
+fn enter_compares_the_runs_around_the_step() {
+    let mut bench = history_page();
+    bench.press(&[Key::Down, Key::Enter]);
+    assert!(bench.picture().contains("no tracked step"), "{}", bench.picture());
+    bench.press(&[Key::Up, Key::Enter]);
+    assert!(bench.take().contains(&compares(sample::OLD, sample::NEW)));
+    assert_eq!(bench.state.stage, Stage::Comparison);
+}
+
+#[test]
+fn ids_and_commands_are_copied() {
+    let mut bench = history_page();
+    let id = sample::case("512x512x512").id.to_string();
+    bench.press(&[Key::Char('y')]);
+    assert_eq!(bench.take(), [Command::Copy(id.clone())]);
+    assert!(bench.picture().contains("copied: "), "{}", bench.picture());
+    bench.press(&[Key::Char('Y')]);
+    assert_eq!(bench.take(), [Command::Copy(format!("rusty-stack-bench trend --case {id}"))]);
+    bench.press(&[Key::Enter]);
+    bench.take();
+    bench.press(&[Key::Char('Y')]);
+    let expected = format!("rusty-stack-bench compare {} {}", sample::OLD, sample::NEW);
+    assert_eq!(bench.take(), [Command::Copy(expected)]);
+    bench.state.sides = Some(("it's".to_owned(), "b".to_owned()));
+    bench.press(&[Key::Char('Y')]);
+    let expected = r"rusty-stack-bench compare 'it'\''s' b".to_owned();
+    assert_eq!(bench.take(), [Command::Copy(expected)], "a shell must read the name as one word");
+    go_to(&mut bench, Stage::Measure);
+    bench.take();
+    bench.press(&[Key::Char('Y')]);
+    assert_eq!(bench.take(), [Command::Copy("rusty-stack-bench run --suite quick".to_owned())]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ const KEYS: [Key; 15] = [
     Key::Interrupt,
     Key::Char('\u{1b}'),
 ];
-const LETTERS: &str = " 12/?abcghjklnopqrsuwxG";
+const LETTERS: &str = " 123456:/?abcghjklnopqrsuwxyYG";
 
 fn message(random: &mut Generator, size: (u16, u16)) -> Message {
     let mut pick = |count: usize| (random.word() % count as u64) as usize;

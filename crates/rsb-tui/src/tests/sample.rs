@@ -272,13 +272,30 @@ pub(super) fn history() -> Message {
         })
     };
     let mut trends: TrendDocument = serde_json::from_value(json!({
-        "format_version": 3, "series": [series("256x256x256", 1.2), series("512x512x512", 9.0)]
+        "format_version": 3,
+        "series": [
+            series("256x256x256", 1.01), series("512x512x512", 9.0), series("64x64x64", 0.1)
+        ]
     }))
     .unwrap();
     for series in &mut trends.series {
         // Deserialized documents do not contain the values.
-        series.values = vec![1.0, 1.01, 1.0, 1.2, 1.21, series.last];
+        series.values = vec![1.0, 1.01, 1.0, 0.99, 1.0, series.last];
     }
+    (trends.series[2].n, trends.series[2].values) = (1, vec![0.1]);
+    trends.series[1].values = vec![7.5, 7.51, 7.49, 9.0, 9.02, 9.0];
+    let point = |run: &str, second: i64| json!({ "timestamp": at(second), "run_id": run, "commit": "a72b200c5d4e3f2a1b0c" });
+    let alert = serde_json::from_value(json!({
+        "id": "a-ac88c1da", "state": "new", "machine": "amd-epyc-2c", "direction": "worse",
+        "severity": "warning",
+        "range": { "last_before": point(OLD, -90_000), "first_after": point(NEW, 0) },
+        "moves": [{
+            "id": case("512x512x512").id, "metric": "time_ms", "change_percent": 20.0,
+            "confirmed": true
+        }],
+        "first_seen": at(0)
+    }))
+    .unwrap();
     let health = serde_json::from_value(json!({
         "format_version": 3, "status": "healthy", "machine": "amd-epyc-2c", "latest": null, "runs": 6, "degraded": [],
         "improving": [], "noisy": [], "missing": [], "unmeasured": [], "recommendations": []
@@ -286,7 +303,7 @@ pub(super) fn history() -> Message {
     .unwrap();
     Message::Loaded(LoadedDocument::History(Box::new(HistoryPage {
         trends,
-        alerts: Vec::new(),
+        alerts: vec![alert],
         health,
         models: RecommendDocument {
             format_version: 1,

@@ -2,10 +2,11 @@
 
 use rsb_model::Profile;
 
-use super::{enter, go_to, leave, reload, show_run};
+use super::{copy, enter, go_to, leave, reload, show_run};
 use crate::action::Action;
 use crate::bindings::picked_side;
 use crate::command::{Command, RunSelection, Subject};
+use crate::history;
 use crate::pick::{self, ComparablePair, PickList, PickedSide};
 use crate::run_page::{RunPage, cycle_index};
 use crate::stage::{Offer, OfferKind, Stage};
@@ -46,6 +47,17 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::WriteReport => return of_run(state, Command::WriteReport),
         Action::KeepRun => return vec![Command::KeepRun],
         Action::Reload => return reload_stage(state),
+        Action::Sort => {
+            let place = state.place_mut();
+            (place.order, place.selected) = (place.order.next(), 0);
+        }
+        Action::ToggleSingle => {
+            let place = state.place_mut();
+            (place.shows_all, place.selected) = (!place.shows_all, 0);
+        }
+        Action::CompareStep => return compare_step(state),
+        Action::CopyId => return copy::copy(state, copy::id(state)),
+        Action::CopyCommand => return copy::copy(state, copy::command(state)),
         Action::Search => {
             state.overlay = Overlay::Search;
             state.place_mut().search.clear();
@@ -75,8 +87,8 @@ fn rows(state: &State) -> Option<usize> {
     }
     match state.stage {
         _ if state.shows_run => None,
-        Stage::History if state.filters_rows() => Some(crate::view::series_count(state)),
-        _ if state.filters_rows() => Some(state.matching_offers().len()),
+        Stage::History if state.lists_series() => Some(state.listed_series().len()),
+        stage if stage.offers_runs() => Some(state.matching_offers().len()),
         _ => None,
     }
 }
@@ -122,7 +134,10 @@ fn select(state: &mut State, row: usize) -> Vec<Command> {
     let was = state.place().selected;
     (state.place_mut().selected, state.place_mut().scroll) = (row, 0);
     let again = was == row || state.settings.runs_on_selection;
-    if state.stage.offers_runs() && again { choose(state) } else { Vec::new() }
+    if !again {
+        return Vec::new();
+    }
+    if state.lists_series() { compare_step(state) } else { choose(state) }
 }
 
 fn turn(state: &mut State, by: isize) {
@@ -291,6 +306,23 @@ fn compare_latest(state: &mut State, against: Against) -> Vec<Command> {
     compare_or_say(state, pair, against)
 }
 
+/// Compares the last run before the step of the selected series with the first one after it.
+fn compare_step(state: &mut State) -> Vec<Command> {
+    let range = state.history.present().zip(state.selected_series());
+    let step = range.and_then(|(page, series)| history::step_of(page, series));
+    let pair = step.and_then(|step| {
+        let range = step.range?;
+        let older = range.last_before.run_id.as_ref()?.0.clone();
+        Some(ComparablePair { older, newer: range.first_after.run_id.as_ref()?.0.clone() })
+    });
+    let Some(pair) = pair else {
+        state.notice =
+            Some("this series has no tracked step to compare: `o` opens a run".to_owned());
+        return Vec::new();
+    };
+    compare(state, pair)
+}
+
 /// Opens the comparison page on the newest pair of one suite and machine, unless a pair is already
 /// shown.
 pub(super) fn open_comparison(state: &mut State) -> Vec<Command> {
@@ -396,7 +428,7 @@ fn reload_stage(state: &mut State) -> Vec<Command> {
 /// one and wrapping around.
 pub(super) fn find(state: &mut State, after: usize) {
     let search = state.place().search.to_lowercase();
-    if search.is_empty() || rows(state).is_some() {
+    if search.is_empty() || state.filters_rows() {
         return;
     }
     let from = state.place().scroll + after;

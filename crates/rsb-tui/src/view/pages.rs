@@ -1,28 +1,24 @@
 //! Stages that only show data: comparison, history, doctor.
 
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use rsb_model::record::{Comparison, SeriesTrend};
+use ratatui::text::Line;
+use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Verdict};
 use rsb_report::chart::Chart;
 use rsb_report::comparison::{self, Detail};
 use rsb_report::label::Shortener;
 use rsb_report::number::format_count;
-use rsb_report::spark::sparkline;
-use rsb_report::{Tone, charts, format_percent, format_quantity};
+use rsb_report::{RunRow, Tone, charts, format_percent};
 
-use super::canvas::{Canvas, first_shown};
+use super::canvas::Canvas;
+use super::history;
 use super::run::turning;
-use crate::action::Action;
 use crate::command::Subject;
 use crate::stage::Stage;
 use crate::state::{Loadable, State, StoredLists};
 
 /// Slowdown in percent from which the comparison page shows an alert at the top.
 const ALERT: f64 = 5.0;
-const SPARK: usize = 14;
-/// Minimum width in columns for full-length sparklines.
-const WIDE: usize = 76;
 
 pub(crate) fn titles(state: &State) -> Vec<String> {
     match state.stage {
@@ -33,8 +29,8 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             all
         }
         Stage::History => {
-            let always = ["trend of each case", "changes", "health", "runs"];
-            let mut all = Vec::from(always.map(str::to_owned));
+            let mut all = vec![history::title(state)];
+            all.extend(["changes", "health", "runs"].map(str::to_owned));
             let page = state.history.present().filter(|page| !page.models.models.is_empty());
             if let Some(page) = page {
                 all.push("models".to_owned());
@@ -59,8 +55,8 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let title = titles.get(view).map_or("", String::as_str);
     turning(canvas, Rect { height: 1, ..inner }, view + 1, titles.len(), title);
     let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    if state.stage == Stage::History && view == 0 {
-        series(state, canvas, body);
+    if let (true, Some(page)) = (state.lists_series(), state.history.present()) {
+        history::draw(state, page, canvas, body);
     } else if let Some(chart) = chart(state, view) {
         let lines = canvas.chart(&chart, body.width, body.height);
         canvas.draw_scrolled(&lines, 0, body);
@@ -129,7 +125,7 @@ fn no_pair(lists: &StoredLists) -> String {
 fn chart(state: &State, view: usize) -> Option<Chart> {
     match (state.stage, view) {
         (Stage::Comparison, 2) => charts::comparison(state.comparison.present()?),
-        (Stage::History, 5) => charts::recommendation(&state.history.present()?.models),
+        (Stage::History, 5) => charts::recommendation(&state.matching_history()?.models),
         _ => None,
     }
 }
@@ -147,8 +143,7 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
             lines
         }
         Stage::History => {
-            let Some(page) = state.history.present() else { return Vec::new() };
-            let (runs, _) = state.stored_lists();
+            let Some(page) = state.matching_history() else { return Vec::new() };
             canvas.painted_lines(&match view {
                 1 => rsb_report::trend::text(
                     &page.trends,
@@ -156,11 +151,11 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
                     painter,
                 ),
                 2 => rsb_report::health::text(&page.health, painter),
-                4 => rsb_report::recommended::table(&page.models).text(painter),
+                4 | 5 => rsb_report::recommended::table(&page.models).text(painter),
                 _ if state.stored.present().is_none() => {
                     "`o` reads the stored runs and opens one.\n".to_owned()
                 }
-                _ => rsb_report::list::runs(runs, painter),
+                _ => rsb_report::list::runs(&matching_runs(state), painter),
             })
         }
         _ => {
@@ -171,6 +166,19 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
             })
         }
     }
+}
+
+/// Returns the stored runs that match the search.
+fn matching_runs(state: &State) -> Vec<RunRow> {
+    let search = state.place().search.to_lowercase();
+    let (runs, _) = state.stored_lists();
+    let matching = runs.iter().filter(|row| {
+        let commit = row.commit.as_deref().unwrap_or_default();
+        [&row.run_id, &row.suite, &row.profile, &row.machine, commit]
+            .iter()
+            .any(|text| text.to_lowercase().contains(&search))
+    });
+    matching.cloned().collect()
 }
 
 /// Returns the verdict, and an alert for slowdowns above [`ALERT`] regardless of the verdict, so
@@ -205,111 +213,6 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
     }
     lines.push(Line::default());
     lines
-}
-
-/// Returns the series that match the search.
-fn matching_series(state: &State) -> Vec<&SeriesTrend> {
-    let search = state.place().search.to_lowercase();
-    let Some(page) = state.history.present() else { return Vec::new() };
-    let all = page.trends.series.iter();
-    all.filter(|series| {
-        series.id.to_lowercase().contains(&search) || series.metric.contains(&search)
-    })
-    .collect()
-}
-
-pub(crate) fn series_count(state: &State) -> usize {
-    matching_series(state).len()
-}
-
-/// Draws the list of series, and a chart of the selected one below.
-fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let listed = matching_series(state);
-    if listed.is_empty() {
-        canvas.text(
-            (area.x, area.y),
-            area.right(),
-            "no series matches",
-            canvas.palette().tone(Tone::Dim),
-        );
-        return;
-    }
-    let selected = state.place().selected.min(listed.len() - 1);
-    let rows = (usize::from(area.height) * 2 / 5).clamp(3, 16).min(listed.len());
-    canvas.lists(listed.len(), rows);
-    let ids: Vec<rsb_model::CaseId> =
-        listed.iter().filter_map(|series| series.id.parse().ok()).collect();
-    let names = Shortener::of(&ids);
-    let first = first_shown(selected, listed.len(), rows);
-    for (row, series) in listed.iter().enumerate().skip(first).take(rows) {
-        let whole = Rect { y: area.y + (row - first) as u16, height: 1, ..area };
-        let line = entry(series, &names, canvas, usize::from(area.width));
-        canvas.line((whole.x, whole.y), whole.width, &line);
-        if row == selected {
-            canvas.select(whole);
-        }
-        canvas.target(whole, Action::Select(row));
-    }
-    let below = Rect {
-        y: area.y + rows as u16 + 1,
-        height: area.height.saturating_sub(rows as u16 + 1),
-        ..area
-    };
-    let Some(series) = listed.get(selected) else { return };
-    let lines = match charts::trend_chart(series) {
-        Some(chart) => canvas.chart(&chart, below.width, below.height),
-        None => canvas.wrap_text(
-            "one run has no trend: measure again to get a chart",
-            below.width,
-            Tone::Dim,
-        ),
-    };
-    canvas.block(&lines, below);
-}
-
-fn entry(
-    series: &SeriesTrend,
-    names: &Shortener,
-    canvas: &Canvas<'_>,
-    width: usize,
-) -> Line<'static> {
-    let palette = canvas.palette();
-    let name =
-        series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
-    let (mark, tone) = match (has_alert(series, "worse"), has_alert(series, "better")) {
-        (true, _) => ("worse", Tone::Bad),
-        (false, true) => ("better", Tone::Good),
-        _ if !series.change_points.is_empty() => ("changed", Tone::Caution),
-        _ if series.two_levels.is_some() => ("2 levels", Tone::Plain),
-        _ => ("", Tone::Plain),
-    };
-    let last = format_quantity(series.last, &series.unit);
-    let change = series.last_change_percent.map_or_else(String::new, format_percent);
-    let spark = if width < WIDE { SPARK / 2 } else { SPARK };
-    let room = width.saturating_sub(spark + 30);
-    Line::from(vec![
-        Span::raw(format!("{:<room$} ", end_of(&name, room))),
-        Span::raw(format!("{last:>10} {change:>9} ")),
-        Span::styled(
-            format!("{:<spark$} ", sparkline(&series.values, spark)),
-            palette.tone(Tone::Plain),
-        ),
-        Span::styled(mark, palette.tone(tone)),
-    ])
-}
-
-fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
-    series.alerts.iter().any(|alert| alert.direction == direction)
-}
-
-/// Returns the last `room` characters of `name`. Cases differ at the end; the chart below shows the
-/// full name.
-fn end_of(name: &str, room: usize) -> String {
-    let count = name.chars().count();
-    if count <= room {
-        return name.to_owned();
-    }
-    std::iter::once('…').chain(name.chars().skip(count + 1 - room.max(1))).collect()
 }
 
 /// Returns the first line of the current text, from `from` on, that contains `search`, which is in
