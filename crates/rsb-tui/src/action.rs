@@ -38,8 +38,10 @@ pub enum Action {
     CompareRun,
     CompareWithPrevious,
     CompareWithBaseline,
-    PickOlder,
-    PickNewer,
+    /// Choose a side of the comparison from a list.
+    PickSide,
+    /// Choose the other side instead.
+    PickOtherSide,
     PickOpened,
     SaveBaseline,
     WriteReport,
@@ -55,7 +57,16 @@ pub enum Action {
     CopyId,
     /// Copy the command line that shows or measures it.
     CopyCommand,
+    /// Show the list of all actions of the page.
+    OpenActions,
     Search,
     NextMatch,
     EndSearch,
+}
+
+impl Action {
+    /// Returns whether the action only moves within a page.
+    pub(crate) const fn is_move(self) -> bool {
+        matches!(self, Self::Move(_) | Self::MovePage(_) | Self::First | Self::Last)
+    }
 }

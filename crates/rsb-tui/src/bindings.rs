@@ -62,11 +62,25 @@ pub fn bindings(state: &State) -> Vec<Binding> {
                 .about("selects a less thorough profile"),
             bind(Action::Back, ESC, "Esc", "back").about("closes the plan without measuring"),
         ],
-        Overlay::Pick(_) => {
+        Overlay::Actions(_) => {
+            let mut all = vec![
+                bind(Action::Choose, ENTER, "Enter", "do it").about("does the selected action"),
+                bind(Action::Back, ESC, "Esc", "back").about("closes the list"),
+            ];
+            all.extend(moves());
+            all
+        }
+        Overlay::Pick(list) => {
             let mut all = vec![
                 bind(Action::Choose, ENTER, "Enter", "choose").about("chooses the selected entry"),
                 bind(Action::Back, ESC, "Esc", "back").about("closes the list without choosing"),
             ];
+            if list.side != PickedSide::Opened {
+                all.push(
+                    bind(Action::PickOtherSide, &[Key::Tab, Char('b')], "Tab", "other side")
+                        .about("chooses the other side instead"),
+                );
+            }
             all.extend(moves());
             all
         }
@@ -135,10 +149,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
                     .about("compares the latest run with the previous one"),
                 bind(Action::CompareWithBaseline, &[Char('a')], "a", "baseline")
                     .about("compares the run with the baseline of its suite"),
-                bind(Action::PickOlder, &[Char('1')], "1", "older")
-                    .about("chooses the older side: any run or baseline"),
-                bind(Action::PickNewer, &[Char('2')], "2", "newer")
-                    .about("chooses the newer side: any run"),
+                bind(Action::PickSide, &[Char('b')], "b", "both sides")
+                    .about("chooses either side from a list of runs and baselines"),
             ]);
             all.extend(turns);
             all.extend([find, next, reload, copy_id, copy_command]);
@@ -263,11 +275,28 @@ fn everywhere(state: &State) -> Vec<Binding> {
         bind(Action::NextStage, &[Key::Tab], "Tab", "next page").about("goes to the next page"),
         bind(Action::PreviousStage, &[Key::BackTab], "Shift-Tab", "")
             .about("goes to the previous page"),
+        bind(Action::OpenActions, &[Char(':')], ":", "actions")
+            .about("lists all actions of this page, to find one by its words"),
         bind(Action::Help, &[Char('?')], "?", "help").about("shows the keys of this page"),
         quit(),
     ]);
+    all.extend(
+        PAGES.map(|(stage, keys, key)| {
+            bind(Action::GoTo(stage), keys, key, "").about(stage.title())
+        }),
+    );
     all
 }
+
+/// Keys of the pages.
+const PAGES: [(Stage, &[Key], &str); 6] = [
+    (Stage::Measure, &[Char('1')], "1"),
+    (Stage::Components, &[Char('2')], "2"),
+    (Stage::GpuPerformance, &[Char('3')], "3"),
+    (Stage::Comparison, &[Char('4')], "4"),
+    (Stage::History, &[Char('5')], "5"),
+    (Stage::Doctor, &[Char('6')], "6"),
+];
 
 const fn quit() -> Binding {
     bind(Action::Quit, &[Char('q')], "q", "quit")

@@ -9,6 +9,7 @@
 //! output.
 
 mod action;
+mod action_list;
 mod ascii;
 mod bindings;
 mod command;

@@ -15,9 +15,18 @@ pub(crate) enum PickedSide {
 impl PickedSide {
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::Older => "Compare with which run or baseline?",
-            Self::Newer => "Compare which run?",
+            Self::Older => "Compare with which run or baseline? (Tab: the newer side)",
+            Self::Newer => "Compare which run? (Tab: the older side)",
             Self::Opened => "Open which run?",
+        }
+    }
+
+    /// Returns the other side of the comparison.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Older => Self::Newer,
+            Self::Newer => Self::Older,
+            Self::Opened => Self::Opened,
         }
     }
 }

@@ -9,6 +9,7 @@ use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::charts::ChartSelection;
 use rsb_report::{BaselineRow, Chart, Report, RunRow};
 
+use crate::action_list::ActionList;
 use crate::command::{RunSelection, Subject};
 use crate::drawn_page::DrawnPage;
 use crate::history::{self, SeriesOrder};
@@ -55,6 +56,8 @@ pub(crate) enum Overlay {
     Search,
     /// The plan of a run, for confirmation.
     Start(StartPanel),
+    /// List of all actions of the page.
+    Actions(ActionList),
     /// Selection of a run or baseline.
     Pick(PickList),
     /// Confirmation to quit during a run, or without keeping the last one.

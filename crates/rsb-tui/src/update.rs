@@ -67,24 +67,42 @@ fn on_event(state: &mut State, event: Event, at: Timestamp) -> Vec<Command> {
 
 fn on_key(state: &mut State, key: Key) -> Vec<Command> {
     state.notice = None;
-    if matches!(state.overlay, Overlay::Search) {
-        let place = state.place_mut();
-        match key {
-            Key::Char(letter) if !letter.is_control() => {
-                place.search.push(letter);
-                (place.selected, place.scroll) = (0, 0);
-                act::find(state, 0);
-                return Vec::new();
-            }
-            Key::Backspace => {
-                place.search.pop();
-                return Vec::new();
-            }
-            _ => {}
+    match key {
+        Key::Char(letter) if type_text(state, letter.encode_utf8(&mut [0; 4])) => {
+            return Vec::new();
         }
+        Key::Backspace => {
+            match &mut state.overlay {
+                Overlay::Search => drop(state.place_mut().search.pop()),
+                Overlay::Actions(list) => drop(list.typed.pop()),
+                _ => {}
+            }
+            return Vec::new();
+        }
+        _ => {}
     }
     let Some(action) = action_of(state, key) else { return Vec::new() };
     act::act(state, action)
+}
+
+/// Adds `text` to the text that is being typed, without control characters. Returns whether there
+/// is one.
+fn type_text(state: &mut State, text: &str) -> bool {
+    let typed = text.chars().filter(|letter| !letter.is_control());
+    match &mut state.overlay {
+        Overlay::Search => {
+            let place = state.place_mut();
+            place.search.extend(typed);
+            (place.selected, place.scroll) = (0, 0);
+            act::find(state, 0);
+        }
+        Overlay::Actions(list) => {
+            list.typed.extend(typed);
+            list.selected = 0;
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// Requests data that the current stage needs. Requests nothing during a run, so as not to disturb

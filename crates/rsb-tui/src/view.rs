@@ -25,7 +25,7 @@ use canvas::Canvas;
 pub(crate) use pages::{find, titles};
 
 /// Minimum size of a page in columns and rows.
-pub(crate) const SMALLEST: (u16, u16) = (60, 16);
+pub(crate) const SMALLEST: (u16, u16) = (24, 6);
 
 /// Draws `state`, and returns the layout for [`State::drawn`].
 pub fn view(state: &State, frame: &mut Frame<'_>) -> DrawnPage {
@@ -41,7 +41,8 @@ pub fn view(state: &State, frame: &mut Frame<'_>) -> DrawnPage {
 
 fn page(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     tabs(state, canvas, row(area, 0));
-    let used = status(state, canvas, Rect { y: area.y + 1, height: MOST_SAID, ..area });
+    let said = MOST_SAID.min(area.height / 4).max(1);
+    let used = status(state, canvas, Rect { y: area.y + 1, height: said, ..area });
     let body = Rect { y: area.y + 1 + used, height: area.height - 2 - used, ..area };
     match state.stage {
         _ if state.shows_run && state.run.is_some() => run::draw(state, canvas, body),
@@ -59,7 +60,7 @@ const fn row(area: Rect, at: u16) -> Rect {
 /// Draws the stages side by side. If there is not enough room, draws only the current stage and its
 /// position.
 fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 2).sum();
+    let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 4).sum();
     let mut x = area.x;
     if needed > usize::from(area.width) {
         let at = Stage::ALL.iter().position(|stage| *stage == state.stage).unwrap_or(0) + 1;
@@ -81,13 +82,13 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         }
         return;
     }
-    for stage in Stage::ALL {
+    for (number, stage) in (1..).zip(Stage::ALL) {
         let is_shown = stage == state.stage;
         let look = if is_shown { Palette::selection_style() } else { canvas.palette().key() };
         x = canvas.button(
             (x, area.y),
             area.right(),
-            &format!(" {} ", stage.title()),
+            &format!(" {number} {} ", stage.title()),
             look,
             Action::GoTo(stage),
         );

@@ -324,3 +324,48 @@ fn the_mark_of_a_component_agrees_with_its_status() {
         assert!(bench.picture().contains(expected), "{}", bench.picture());
     }
 }
+
+#[test]
+fn either_side_of_the_comparison_is_chosen_from_a_list() {
+    let runs = ["c", "b", "a"].map(|id| stored(id, "quick", "here")).to_vec();
+    let mut bench = comparison_page(runs, Vec::new());
+    bench.send(sample::compared());
+    bench.take();
+    bench.press(&[Key::Char('b'), Key::Down, Key::Enter]);
+    assert!(bench.take().contains(&compares("a", "c")), "the list starts at the shown side");
+    bench.press(&[Key::Char('b'), Key::Tab]);
+    assert!(bench.picture().contains("Compare which run?"), "{}", bench.picture());
+    bench.press(&[Key::Down, Key::Enter]);
+    assert!(bench.take().contains(&compares("a", "b")));
+}
+
+#[test]
+fn number_keys_go_to_pages() {
+    let mut bench = Bench::new(80, 24, InterfaceSettings::default());
+    for (number, stage) in ('1'..).zip(Stage::ALL) {
+        bench.press(&[Key::Char(number)]);
+        assert_eq!(bench.state.stage, stage);
+        let expected = format!(" {number} {} ", stage.title());
+        assert!(bench.picture().contains(expected.trim()), "{}", bench.picture());
+    }
+}
+
+#[test]
+fn the_list_of_actions_finds_one_by_its_words() {
+    let mut bench = history_page();
+    bench.press(&[Key::Char(':')]);
+    for letter in "run single q".chars() {
+        bench.press(&[Key::Char(letter)]);
+    }
+    assert!(bench.picture().contains("no action has these words"), "{}", bench.picture());
+    bench.press(&[Key::Enter]);
+    assert!(bench.take().is_empty(), "nothing is done if nothing is listed");
+    bench.press(&[Key::Char(':')]);
+    for letter in "run singlex".chars() {
+        bench.press(&[Key::Char(letter)]);
+    }
+    bench.press(&[Key::Backspace, Key::Enter]);
+    assert!(bench.picture().contains("f32/64x64x64"), "{}", bench.picture());
+    bench.press(&[Key::Char(':'), Key::Char('d'), Key::Char('o'), Key::Char('c'), Key::Enter]);
+    assert_eq!(bench.state.stage, Stage::Doctor);
+}

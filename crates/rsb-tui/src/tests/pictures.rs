@@ -115,14 +115,37 @@ fn what_covers_a_page() {
     bench.send(Message::Planned(Ok(plan)));
     insta::assert_snapshot!("start", bench.picture());
     let mut bench = on(Stage::Comparison, (80, 24));
-    bench.press(&[Key::Char('1')]);
+    bench.press(&[Key::Char('b')]);
     insta::assert_snapshot!("pick", bench.picture());
+    bench.press(&[Key::Esc, Key::Char(':')]);
+    insta::assert_snapshot!("actions", bench.picture());
 }
 
 #[test]
 fn a_small_terminal_says_what_it_would_need() {
-    let bench = on(Stage::Measure, (40, 10));
+    let bench = on(Stage::Measure, (40, 5));
     insta::assert_snapshot!("small", bench.picture());
+}
+
+#[test]
+fn a_page_of_forty_columns_and_ten_rows_still_has_the_finding() {
+    for (stage, finding) in [
+        (Stage::Measure, "✓ suite quick"),
+        (Stage::Components, "✗ pytorch not run"),
+        (Stage::Comparison, "REGRESSED"),
+        (Stage::History, "+20.0 % since 2026-09-21"),
+        (Stage::Doctor, "ada may not use /dev/kfd"),
+    ] {
+        let picture = on(stage, (40, 10)).picture();
+        assert!(picture.contains(finding), "{picture}");
+        assert!(picture.lines().last().unwrap().contains("q quit"), "{picture}");
+    }
+    insta::assert_snapshot!("comparison-40x10", on(Stage::Comparison, (40, 10)).picture());
+    insta::assert_snapshot!("history-40x10", on(Stage::History, (40, 10)).picture());
+    let mut bench = measuring((40, 10), InterfaceSettings::default());
+    assert!(bench.picture().contains("step 3 of 4"), "{}", bench.picture());
+    bench.press(&[Key::Char('q')]);
+    assert!(bench.picture().contains("Quitting stops it"), "{}", bench.picture());
 }
 
 #[test]

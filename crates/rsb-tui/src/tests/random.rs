@@ -61,7 +61,7 @@ fn message(random: &mut Generator, size: (u16, u16)) -> Message {
 #[test]
 fn a_hundred_thousand_random_keys_and_messages_never_panic() {
     let mut random = Generator::new(17);
-    let sizes = [(80, 24), (40, 10), (60, 16), (1, 1), (200, 60), (80, 3)];
+    let sizes = [(80, 24), (40, 10), (60, 16), (1, 1), (200, 60), (80, 3), (24, 6), (30, 7)];
     let mut bench = Bench::new(80, 24, InterfaceSettings::default());
     let mut size = sizes[0];
     for turn in 0..100_000_u32 {

@@ -4,6 +4,7 @@ use rsb_model::Profile;
 
 use super::{copy, enter, go_to, leave, reload, show_run};
 use crate::action::Action;
+use crate::action_list::{self, ActionList};
 use crate::bindings::picked_side;
 use crate::command::{Command, RunSelection, Subject};
 use crate::history;
@@ -40,8 +41,11 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::CompareRun => return compare_run(state),
         Action::CompareWithPrevious => return compare_latest(state, Against::Previous),
         Action::CompareWithBaseline => return compare_latest(state, Against::Baseline),
-        Action::PickOlder => return open_pick(state, PickedSide::Older),
-        Action::PickNewer => return open_pick(state, PickedSide::Newer),
+        Action::PickSide => return open_pick(state, PickedSide::Older),
+        Action::PickOtherSide => {
+            let side = picked_side(state).unwrap_or(PickedSide::Older);
+            return open_pick(state, side.other());
+        }
         Action::PickOpened => return open_pick(state, PickedSide::Opened),
         Action::SaveBaseline => return of_run(state, Command::SaveBaseline),
         Action::WriteReport => return of_run(state, Command::WriteReport),
@@ -58,6 +62,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::CompareStep => return compare_step(state),
         Action::CopyId => return copy::copy(state, copy::id(state)),
         Action::CopyCommand => return copy::copy(state, copy::command(state)),
+        Action::OpenActions => state.overlay = Overlay::Actions(ActionList::default()),
         Action::Search => {
             state.overlay = Overlay::Search;
             state.place_mut().search.clear();
@@ -75,7 +80,11 @@ fn back(state: &mut State) -> Vec<Command> {
             return enter(state);
         }
         Overlay::None | Overlay::Search => state.place_mut().search.clear(),
-        Overlay::Help | Overlay::Start(_) | Overlay::Pick(_) | Overlay::Leave => {}
+        Overlay::Help
+        | Overlay::Start(_)
+        | Overlay::Actions(_)
+        | Overlay::Pick(_)
+        | Overlay::Leave => {}
     }
     Vec::new()
 }
@@ -84,6 +93,9 @@ fn back(state: &mut State) -> Vec<Command> {
 fn rows(state: &State) -> Option<usize> {
     if let Some(side) = picked_side(state) {
         return Some(state.pick_choices(side).len());
+    }
+    if let Overlay::Actions(list) = &state.overlay {
+        return Some(action_list::choices(state, &list.typed).len());
     }
     match state.stage {
         _ if state.shows_run => None,
@@ -101,13 +113,16 @@ fn move_index(at: usize, by: isize, most: usize) -> usize {
 fn go(state: &mut State, by: isize) {
     if let Some(count) = rows(state) {
         let most = count.saturating_sub(1);
-        if let Overlay::Pick(list) = &mut state.overlay {
-            list.selected = move_index(list.selected.min(most), by, most);
-        } else {
-            let place = state.place_mut();
-            place.selected = move_index(place.selected.min(most), by, most);
-            place.scroll = 0;
-        }
+        let selected = match &mut state.overlay {
+            Overlay::Pick(list) => &mut list.selected,
+            Overlay::Actions(list) => &mut list.selected,
+            _ => {
+                let place = state.place_mut();
+                place.scroll = 0;
+                &mut place.selected
+            }
+        };
+        *selected = move_index((*selected).min(most), by, most);
         return;
     }
     let most = state.shown.rows.saturating_sub(state.shown.height);
@@ -128,6 +143,10 @@ fn scroll_details(state: &mut State, by: isize) {
 
 fn select(state: &mut State, row: usize) -> Vec<Command> {
     if let Overlay::Pick(list) = &mut state.overlay {
+        list.selected = row;
+        return choose(state);
+    }
+    if let Overlay::Actions(list) = &mut state.overlay {
         list.selected = row;
         return choose(state);
     }
@@ -184,6 +203,11 @@ fn wish(state: &State) -> Option<RunSelection> {
 fn choose(state: &mut State) -> Vec<Command> {
     if let Some(side) = picked_side(state) {
         return confirm_pick(state, side);
+    }
+    if let Overlay::Actions(list) = std::mem::take(&mut state.overlay) {
+        let choices = action_list::choices(state, &list.typed);
+        let chosen = choices.get(list.selected.min(choices.len().saturating_sub(1)));
+        return chosen.map_or_else(Vec::new, |choice| act(state, choice.action));
     }
     if !state.stage.offers_runs() {
         return Vec::new();
@@ -384,7 +408,14 @@ fn open_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
         );
         return Vec::new();
     }
-    state.overlay = Overlay::Pick(PickList { side, selected: 0 });
+    let compared = state.sides.as_ref().and_then(|(older, newer)| match side {
+        PickedSide::Older => Some(older),
+        PickedSide::Newer => Some(newer),
+        PickedSide::Opened => None,
+    });
+    let choices = state.pick_choices(side);
+    let selected = choices.iter().position(|choice| Some(&choice.name) == compared).unwrap_or(0);
+    state.overlay = Overlay::Pick(PickList { side, selected });
     if matches!(state.stored, Loadable::Absent) { reload(state, Subject::Runs) } else { Vec::new() }
 }
 
@@ -405,7 +436,7 @@ fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     match pair {
         Some((older, newer)) if older == newer => {
             state.notice =
-                Some("a run cannot be compared with itself: choose another with 1 or 2".to_owned());
+                Some("a run cannot be compared with itself: `b` chooses another".to_owned());
             Vec::new()
         }
         Some((older, newer)) => compare(state, ComparablePair { older, newer }),

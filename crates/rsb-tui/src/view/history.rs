@@ -57,7 +57,8 @@ pub(super) fn draw(state: &State, page: &HistoryPage, canvas: &mut Canvas<'_>, a
     let selected = place.selected.min(listed.len() - 1);
     let height = usize::from(area.height);
     let chart = (height * 2 / 5).max(CHART);
-    let rows = height.saturating_sub(1 + STEP + chart).max(3).min(listed.len());
+    let most = height.saturating_sub(1).clamp(1, listed.len().max(1));
+    let rows = height.saturating_sub(1 + STEP + chart).max(3).min(most);
     canvas.lists(listed.len(), rows);
     let ids: Vec<CaseId> = listed.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);

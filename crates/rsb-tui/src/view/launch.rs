@@ -16,6 +16,8 @@ use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, State};
 
 const LIST: u16 = 28;
+/// Minimum width for details next to the list.
+const WITH_DETAILS: u16 = 58;
 /// Backend of components, which choose their device themselves.
 const ANYWHERE: &str = "any";
 
@@ -36,6 +38,10 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
             &lines,
             Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 1 },
         );
+        return;
+    }
+    if area.width < WITH_DETAILS {
+        list(state, canvas, area);
         return;
     }
     let left = Rect { width: LIST, ..area };

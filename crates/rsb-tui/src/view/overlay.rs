@@ -7,6 +7,7 @@ use rsb_report::number::format_count;
 
 use super::canvas::{Canvas, first_shown};
 use crate::action::Action;
+use crate::action_list::{self, ActionList};
 use crate::bindings::Binding;
 use crate::pick::PickList;
 use crate::state::{Loadable, Overlay, StartPanel, State};
@@ -16,6 +17,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
         Overlay::None | Overlay::Search => {}
         Overlay::Help => help(state, canvas, body),
         Overlay::Start(panel) => start(panel, canvas, body),
+        Overlay::Actions(list) => actions(state, list, canvas, body),
         Overlay::Pick(list) => pick(state, list, canvas, body),
         Overlay::Leave => leave(state, canvas, body),
     }
@@ -38,7 +40,7 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let mut y = inner.y + canvas.block(&lines, inner);
     // Movement keys are familiar to most users and come last, in one paragraph.
     let (main, moves): (Vec<&Binding>, Vec<&Binding>) =
-        below.iter().partition(|binding| !binding.word.is_empty() || !is_move(binding.action));
+        below.iter().partition(|binding| !binding.word.is_empty() || !is_common(binding.action));
     for binding in &main {
         if y >= inner.bottom() {
             break;
@@ -62,8 +64,8 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.block(&lines, rest);
 }
 
-const fn is_move(action: Action) -> bool {
-    matches!(action, Action::Move(_) | Action::MovePage(_) | Action::First | Action::Last)
+const fn is_common(action: Action) -> bool {
+    action.is_move() || matches!(action, Action::GoTo(_))
 }
 
 /// Clears and frames a part of the page, and returns the area inside the frame.
@@ -137,30 +139,62 @@ fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
 }
 
 fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
-    let choices = state.pick_choices(list.side);
-    let height = (choices.len() as u16).clamp(1, body.height.saturating_sub(2));
-    let inside = frame(canvas, body, height, list.side.title());
-    if choices.is_empty() {
-        let text = if matches!(state.stored, Loadable::Loading) {
-            "reading …"
-        } else {
-            "no run is stored yet"
-        };
-        canvas.text((inside.x, inside.y), inside.right(), text, canvas.palette().tone(Tone::Dim));
+    let nothing = match state.stored {
+        Loadable::Loading => "reading …",
+        _ => "no run is stored yet",
+    };
+    let choices: Vec<String> = state
+        .pick_choices(list.side)
+        .iter()
+        .map(|choice| rsb_report::clean(&choice.text))
+        .collect();
+    choose(
+        &ChoiceRows { rows: &choices, selected: list.selected, nothing },
+        list.side.title(),
+        canvas,
+        body,
+    );
+}
+
+/// Draws the actions of the page, and the typed text.
+fn actions(state: &State, list: &ActionList, canvas: &mut Canvas<'_>, body: Rect) {
+    let rows: Vec<String> = action_list::choices(state, &list.typed)
+        .iter()
+        .map(|choice| match choice.action {
+            Action::GoTo(_) => format!("{:<9} goes to {}", choice.key, choice.about),
+            _ => format!("{:<9} {}", choice.key, choice.about),
+        })
+        .collect();
+    let title = format!("Action: {}▏", rsb_report::clean(&list.typed));
+    let nothing = "no action has these words";
+    choose(&ChoiceRows { rows: &rows, selected: list.selected, nothing }, &title, canvas, body);
+}
+
+/// Rows of a list to choose from.
+struct ChoiceRows<'r> {
+    rows: &'r [String],
+    selected: usize,
+    /// Text if there are no rows.
+    nothing: &'r str,
+}
+
+fn choose(choices: &ChoiceRows<'_>, title: &str, canvas: &mut Canvas<'_>, body: Rect) {
+    let ChoiceRows { rows, selected, nothing } = *choices;
+    let height = (rows.len() as u16).min(body.height.saturating_sub(2)).max(1);
+    let inside = frame(canvas, body, height, title);
+    if rows.is_empty() {
+        let look = canvas.palette().tone(Tone::Dim);
+        canvas.text((inside.x, inside.y), inside.right(), nothing, look);
         return;
     }
-    let selected = list.selected.min(choices.len() - 1);
+    let selected = selected.min(rows.len() - 1);
     let height = usize::from(inside.height);
-    canvas.lists(choices.len(), height);
-    let first = first_shown(selected, choices.len(), height);
-    for (row, choice) in choices.iter().enumerate().skip(first).take(height) {
+    canvas.lists(rows.len(), height);
+    let first = first_shown(selected, rows.len(), height);
+    for (row, text) in rows.iter().enumerate().skip(first).take(height) {
         let whole = Rect { y: inside.y + (row - first) as u16, height: 1, ..inside };
-        canvas.text(
-            (whole.x, whole.y),
-            whole.right(),
-            &rsb_report::clean(&choice.text),
-            canvas.palette().tone(Tone::Plain),
-        );
+        let look = canvas.palette().tone(Tone::Plain);
+        canvas.text((whole.x, whole.y), whole.right(), text, look);
         if row == selected {
             canvas.select(whole);
         }

@@ -117,7 +117,7 @@ fn no_pair(lists: &StoredLists) -> String {
         ),
     };
     format!(
-        "{lacking} Measure that suite again on the same machine, or press 1 and 2 to choose both \
+        "{lacking} Measure that suite again on the same machine, or press b to choose both \
          sides."
     )
 }
