@@ -162,38 +162,105 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     assert_eq!(screen.ended(), "0");
 }
 
-/// If the program panics between two frames, the terminal is restored and shows the panic message.
-#[cfg(feature = "fault-injection")]
-#[test]
-fn a_panic_gives_the_terminal_back() {
-    let bench = Bench::new().set("RSB_TEST_PANIC", "1");
+/// A shell that runs the program, stores its process id in `pid` and the terminal modes before and
+/// after it, and prints its exit code.
+fn in_shell(bench: &Bench) -> Option<Screen> {
     let program = bench.command("tui");
     let mut shell = Command::new("sh");
     shell.args([
         "-c",
-        "stty -a >before; \"$@\"; code=$?; stty -a >after; echo ended: $code; cat",
+        "ulimit -c 0; stty -a >before; sh -c 'echo $$ >pid; exec \"$@\"' sh \"$@\"; code=$?; \
+         stty -a >after; echo ended: $code; cat",
         "sh",
     ]);
     shell.arg(program.get_program()).args(program.get_args());
     for (name, value) in program.get_envs().filter_map(|(name, value)| Some((name, value?))) {
         shell.env(name, value);
     }
-    let Some(screen) = Screen::begin_with(&bench, &shell) else { return };
-    screen.wait_for("Measure");
-    screen.press(&["!"]);
-    let said = screen.wait_for("ended: 101");
-    assert!(said.contains("RSB_TEST_PANIC is set") && !said.contains("Measure"), "{said}");
-    let modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
-    let modes = screen.tmux().args(["display-message", "-p", modes]).output().unwrap();
-    let modes = String::from_utf8_lossy(&modes.stdout);
+    let screen = Screen::begin_with(bench, &shell)?;
+    screen.wait_for("✓ suite quick");
+    Some(screen)
+}
+
+/// Returns whether the alternate screen is shown, the mouse is captured, and the cursor is shown.
+fn modes(screen: &Screen) -> String {
+    let format = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
+    let modes = screen.tmux().args(["display-message", "-p", format]).output().unwrap();
+    String::from_utf8_lossy(&modes.stdout).trim().to_owned()
+}
+
+fn assert_restored(bench: &Bench, screen: &Screen) {
     assert_eq!(
-        modes.trim(),
+        modes(screen),
         "0 0 1",
         "the alternate screen and the mouse must be released and the cursor shown"
     );
     let [before, after] =
         ["before", "after"].map(|name| std::fs::read_to_string(bench.path(name)).unwrap());
     assert!(before.contains("echo") && before == after, "{before}\n{after}");
+}
+
+fn kill(bench: &Bench, signal: &str) {
+    let pid = std::fs::read_to_string(bench.path("pid")).unwrap();
+    assert!(Command::new("kill").args([signal, pid.trim()]).status().unwrap().success());
+}
+
+/// If the program panics between two frames, the terminal is restored and shows the panic message.
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let bench = Bench::new().set("RSB_TEST_PANIC", "1");
+    let Some(screen) = in_shell(&bench) else { return };
+    screen.press(&["!"]);
+    let said = screen.wait_for("ended: 101");
+    assert!(said.contains("RSB_TEST_PANIC is set") && !said.contains("Measure"), "{said}");
+    assert_restored(&bench, &screen);
+}
+
+#[test]
+fn a_signal_that_dumps_core_gives_the_terminal_back() {
+    for (signal, code) in [("-QUIT", "ended: 131"), ("-ABRT", "ended: 134")] {
+        let bench = Bench::new();
+        let Some(screen) = in_shell(&bench) else { return };
+        kill(&bench, signal);
+        let said = screen.wait_for(code);
+        assert!(!said.contains("Measure"), "{said}");
+        assert_restored(&bench, &screen);
+    }
+}
+
+#[test]
+fn a_stopped_program_gives_the_terminal_back_until_it_continues() {
+    let bench = Bench::new();
+    let Some(screen) = in_shell(&bench) else { return };
+    let stops: [fn(&Bench, &Screen); 2] =
+        [|bench, _| kill(bench, "-TSTP"), |_, screen| screen.press(&["C-z"])];
+    for stop in stops {
+        stop(&bench, &screen);
+        let began = Instant::now();
+        while modes(&screen) != "0 0 1" {
+            assert!(began.elapsed() < LONGEST, "{}\n{}", modes(&screen), screen.picture());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        kill(&bench, "-CONT");
+        screen.wait_for("✓ suite quick");
+        assert_eq!(modes(&screen), "1 1 0");
+    }
+    screen.press(&["q"]);
+    screen.wait_for("ended: 0");
+    assert_restored(&bench, &screen);
+}
+
+#[test]
+fn pasted_text_is_not_read_as_keys() {
+    let bench = Bench::new();
+    let Some(screen) = in_shell(&bench) else { return };
+    let set = screen.tmux().args(["set-buffer", "q\nq"]).status().unwrap();
+    assert!(set.success());
+    assert!(screen.tmux().args(["paste-buffer", "-p"]).status().unwrap().success());
+    screen.wait_for("pasted text is not read as keys");
+    screen.press(&["q"]);
+    screen.wait_for("ended: 0");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! draws while the engine waits for it, so that no frame is drawn while a case is timed, unless the
 //! user presses a key.
 
+mod abort;
 mod jobs;
 mod keys;
 mod offers;

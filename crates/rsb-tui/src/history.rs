@@ -45,6 +45,8 @@ pub(crate) struct SeriesStep<'p> {
     pub(crate) percent: f64,
     /// Time of the first point at the new level.
     pub(crate) since: Timestamp,
+    /// `worse`, `better` or `changed`.
+    pub(crate) direction: &'p str,
     /// Runs before and after the change, if it is tracked.
     pub(crate) range: Option<&'p ChangeRange>,
 }
@@ -54,6 +56,7 @@ pub(crate) fn step_of<'p>(page: &'p HistoryPage, series: &SeriesTrend) -> Option
     let point = series.change_points.last().map(|point| SeriesStep {
         percent: point.change_percent,
         since: point.timestamp,
+        direction: "changed",
         range: None,
     });
     let tracked = page.alerts.iter().filter(|alert| alert.state != AlertState::Invalid);
@@ -63,7 +66,12 @@ pub(crate) fn step_of<'p>(page: &'p HistoryPage, series: &SeriesTrend) -> Option
         own.map(|one| {
             let range = alert.range_of(one);
             let since = range.first_after.timestamp;
-            SeriesStep { percent: one.change_percent, since, range: Some(range) }
+            SeriesStep {
+                percent: one.change_percent,
+                since,
+                direction: &alert.direction,
+                range: Some(range),
+            }
         })
     });
     point.into_iter().chain(of_series).max_by_key(|step| (step.since, step.range.is_some()))
@@ -98,7 +106,7 @@ pub(crate) fn listed<'p>(
             listed.sort_by_key(|(_, step)| std::cmp::Reverse(step.map(|step| step.since)));
         }
         SeriesOrder::Name => {
-            listed.sort_by(|(a, _), (b, _)| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)))
+            listed.sort_by(|(a, _), (b, _)| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
         }
         SeriesOrder::Last => listed.sort_by(|(a, _), (b, _)| b.last.total_cmp(&a.last)),
     }

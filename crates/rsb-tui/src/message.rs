@@ -37,6 +37,8 @@ pub enum Key {
 pub enum Message {
     /// A key was pressed.
     Key(Key),
+    /// Text was pasted. It is never read as keys.
+    Pasted(String),
     /// The mouse was clicked.
     Click {
         /// Column, from 0.

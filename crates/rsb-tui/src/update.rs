@@ -18,6 +18,14 @@ use crate::state::{Overlay, State};
 pub fn update(state: &mut State, message: Message) -> Vec<Command> {
     match message {
         Message::Key(key) => with_picture(on_key(state, key)),
+        Message::Pasted(text) => {
+            state.notice = None;
+            if !type_text(state, &text) {
+                state.notice =
+                    Some("pasted text is not read as keys: `/` searches for it".to_owned());
+            }
+            vec![Command::Draw]
+        }
         Message::Click { column, row } => match state.shown.action_at(column, row) {
             Some(action) => with_picture(act::act(state, action)),
             None => Vec::new(),

@@ -165,6 +165,7 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-portable/src",
     "crates/rsb-fake-gpu",
     "crates/rsb-python/src/interpreter.rs",
+    "crates/rsb-app/src/tui/abort.rs",
     "crates/rsb-engine/src/memory_profile.rs",
     "crates/fuzz/src",
 ];

@@ -98,7 +98,9 @@ impl JobWorker {
             Command::WriteReport(run) => self.write_report(run),
             Command::KeepRun => self.keep_run(),
             // Not handled by this thread.
-            Command::Draw | Command::Stop | Command::Copy(_) | Command::Quit(_) => return Message::Done,
+            Command::Draw | Command::Stop | Command::Copy(_) | Command::Quit(_) => {
+                return Message::Done;
+            }
         };
         done.unwrap_or_else(|error| failure_message(command, describe_error(&error)))
     }

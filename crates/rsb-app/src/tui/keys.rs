@@ -11,8 +11,16 @@ pub(super) fn message(event: &Event) -> Option<Message> {
         Event::Key(key) => self::key(key).map(Message::Key),
         Event::Mouse(mouse) => self::mouse(*mouse),
         Event::Resize(..) => Some(Message::Resized),
+        Event::Paste(text) => Some(Message::Pasted(text.clone())),
         _ => None,
     }
+}
+
+/// Returns whether `event` is Ctrl-Z, which stops the program as in a shell.
+pub(super) fn is_suspend(event: &Event) -> bool {
+    event.as_key_press_event().is_some_and(|key| {
+        key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL)
+    })
 }
 
 fn key(event: &KeyEvent) -> Option<Key> {

@@ -14,13 +14,18 @@ use base64::engine::general_purpose::STANDARD;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use rsb_tui::{State, view};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::emulate_default_handler;
 
+use super::abort::restore_on_abort;
 use crate::AppError;
 
 /// Maximum length of a line of output that is read as one piece.
@@ -69,6 +74,24 @@ impl Screen {
         Ok(())
     }
 
+    /// Stops the program as SIGTSTP does, with the terminal restored until it continues.
+    pub(super) fn suspend(&mut self) -> std::io::Result<()> {
+        release(self.terminal.backend_mut());
+        emulate_default_handler(SIGTSTP)?;
+        self.resume()
+    }
+
+    /// Takes over the terminal again, whose modes the shell may have changed meanwhile.
+    pub(super) fn resume(&mut self) -> std::io::Result<()> {
+        disable_raw_mode()?;
+        occupy(self.terminal.backend_mut())?;
+        execute!(self.terminal.backend_mut(), Clear(ClearType::All))?;
+        // `Terminal::clear` would wait for the position of the cursor, which the thread that reads
+        // keys receives. Afterwards both buffers are empty, so the next frame is drawn in full.
+        self.terminal.swap_buffers();
+        Ok(())
+    }
+
     /// Copies `text` to the clipboard, if the terminal supports that (OSC 52).
     pub(super) fn copy(&mut self, text: &str) -> std::io::Result<()> {
         let terminal = self.terminal.backend_mut();
@@ -92,11 +115,23 @@ fn take() -> std::io::Result<(Screen, PipeReader)> {
         terminal: File::from(clone_stdout()?),
     };
     *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-    enable_raw_mode()?;
-    execute!(terminal, EnterAlternateScreen, EnableMouseCapture, Hide)?;
+    restore_on_abort(clone_stdout()?)?;
+    occupy(&mut terminal)?;
     rustix::stdio::dup2_stdout(&writer)?;
     rustix::stdio::dup2_stderr(&writer)?;
     Ok((Screen { terminal: Terminal::new(CrosstermBackend::new(terminal))? }, reader))
+}
+
+fn occupy(terminal: &mut impl std::io::Write) -> std::io::Result<()> {
+    enable_raw_mode()?;
+    execute!(terminal, EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, Hide)
+}
+
+/// Releases the terminal as far as possible: errors of a closed one are ignored.
+fn release(terminal: &mut impl std::io::Write) {
+    let _ =
+        execute!(terminal, DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
 }
 
 fn clone_stdout() -> std::io::Result<OwnedFd> {
@@ -108,8 +143,7 @@ fn clone_stdout() -> std::io::Result<OwnedFd> {
 pub(super) fn give_back() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(mut before) = before {
-        let _ = execute!(before.terminal, DisableMouseCapture, LeaveAlternateScreen, Show);
-        let _ = disable_raw_mode();
+        release(&mut before.terminal);
         let _ = rustix::stdio::dup2_stdout(&before.stdout);
         let _ = rustix::stdio::dup2_stderr(&before.stderr);
     }

@@ -10,6 +10,8 @@ use rsb_engine::Event;
 use rsb_engine::measure::interrupt;
 use rsb_report::ThemeName;
 use rsb_tui::{AnimationStyle, Command, InterfaceSettings, Key, Message, Palette, State, update};
+use signal_hook::consts::{SIGCONT, SIGTSTP};
+use signal_hook::iterator::Signals;
 
 use super::jobs::JobWorker;
 use super::keys;
@@ -24,6 +26,10 @@ pub(super) enum Incoming {
     Message(Message),
     /// An event of the engine, which waits until it is handled.
     Engine(Message, SyncSender<()>),
+    /// The program is to stop until SIGCONT, as after SIGTSTP or Ctrl-Z.
+    Suspend,
+    /// The program was stopped and continues.
+    Resumed,
     /// The terminal was closed.
     Lost(std::io::Error),
 }
@@ -80,6 +86,14 @@ pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError>
     }) {
         tracing::warn!("cannot install the signal handler: {error}");
     }
+    let mut stops = Signals::new([SIGTSTP, SIGCONT]).context("cannot handle SIGTSTP")?;
+    let stop = send.clone();
+    thread::spawn(move || {
+        for signal in &mut stops {
+            let next = if signal == SIGTSTP { Incoming::Suspend } else { Incoming::Resumed };
+            drop(stop.send(next));
+        }
+    });
     thread::spawn(move || read_terminal(&send));
     Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }
         .until_quit(&incoming)
@@ -88,6 +102,7 @@ pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError>
 fn read_terminal(tell: &Sender<Incoming>) {
     loop {
         let sent = match event::read() {
+            Ok(event) if keys::is_suspend(&event) => tell.send(Incoming::Suspend).is_ok(),
             Ok(event) => keys::message(&event)
                 .is_none_or(|message| tell.send(Incoming::Message(message)).is_ok()),
             Err(error) => {
@@ -130,6 +145,14 @@ impl Session<'_> {
                     }
                     let _ = drawn.send(());
                     exit
+                }
+                Ok(Incoming::Suspend) => {
+                    self.screen.suspend().context("cannot stop the program")?;
+                    self.take(Message::Resized)?
+                }
+                Ok(Incoming::Resumed) => {
+                    self.screen.resume().context("cannot take over the terminal")?;
+                    self.take(Message::Resized)?
                 }
                 Ok(Incoming::Lost(error)) => {
                     interrupt::ask();

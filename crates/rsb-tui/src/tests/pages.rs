@@ -369,3 +369,33 @@ fn the_list_of_actions_finds_one_by_its_words() {
     bench.press(&[Key::Char(':'), Key::Char('d'), Key::Char('o'), Key::Char('c'), Key::Enter]);
     assert_eq!(bench.state.stage, Stage::Doctor);
 }
+
+#[test]
+fn pasted_text_is_typed_where_text_is_typed_and_never_read_as_keys() {
+    let mut bench = history_page();
+    bench.send(Message::Pasted("q\n:4".to_owned()));
+    assert_eq!((bench.take(), bench.state.stage), (Vec::new(), Stage::History));
+    assert!(bench.picture().contains("not read as keys"), "{}", bench.picture());
+    bench.press(&[Key::Char('/')]);
+    bench.send(Message::Pasted("512\n\u{1b}x".to_owned()));
+    assert!(bench.picture().contains("search: 512x"), "{}", bench.picture());
+    assert_eq!(bench.state.stage, Stage::History);
+    bench.press(&[Key::Enter, Key::Char(':')]);
+    bench.send(Message::Pasted("machine\n".to_owned()));
+    assert!(bench.picture().contains("Action: machine"), "{}", bench.picture());
+}
+
+#[test]
+fn the_counts_of_the_backends_add_up_to_that_of_the_suite() {
+    let mut bench = Bench::new(80, 24, InterfaceSettings::default());
+    let Message::Loaded(LoadedDocument::Offers(mut offers)) = sample::offers() else {
+        unreachable!()
+    };
+    // A planned benchmark that lacks equipment is skipped by the run, but is one of its cases.
+    offers[0].rows[1].missing = Some(rsb_model::Reason::new("x", "no counters", "none"));
+    bench.send(Message::Loaded(LoadedDocument::Offers(offers)));
+    let picture = bench.picture();
+    assert!(picture.contains("24 cases, profile quick"), "{picture}");
+    let cpu = picture.lines().find(|line| line.contains(" cpu ")).unwrap();
+    assert!(cpu.split_whitespace().any(|word| word == "24"), "{picture}");
+}

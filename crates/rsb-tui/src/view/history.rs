@@ -115,13 +115,11 @@ impl Columns {
 
     fn line(&self, cells: [&str; 6]) -> String {
         let [name, last, step, since, commit, spark] = cells;
-        let mut line = format!("{name:<0$} {last:>10} {step:>9} ", self.name);
-        for (text, width) in [(since, self.since), (commit, self.commit), (spark, self.spark)] {
-            if width > 0 {
-                line.push_str(&format!("{text:<width$}"));
-            }
-        }
-        line
+        let cell = |text: &str, width: usize| {
+            if width == 0 { String::new() } else { format!("{text:<width$}") }
+        };
+        let step = format!("{name:<0$} {last:>10} {step:>9} ", self.name);
+        step + &cell(since, self.since) + &cell(commit, self.commit) + &cell(spark, self.spark)
     }
 }
 
@@ -153,12 +151,22 @@ fn entry(
     let palette = canvas.palette();
     let name =
         series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
-    let (mark, tone) = match (has_alert(series, "worse"), has_alert(series, "better")) {
-        (true, _) => ("worse", Tone::Bad),
-        (false, true) => ("better", Tone::Good),
-        _ if step.is_some() => ("changed", Tone::Caution),
-        _ if series.two_levels.is_some() => ("2 levels", Tone::Plain),
-        _ => ("", Tone::Plain),
+    let direction = step.map_or("", |step| step.direction);
+    // The newest step counts; alerts also report drifts and older steps.
+    let is = |word: &str| match direction {
+        "worse" | "better" => direction == word,
+        _ => has_alert(series, word),
+    };
+    let (mark, tone) = if is("worse") {
+        ("worse", Tone::Bad)
+    } else if is("better") {
+        ("better", Tone::Good)
+    } else if step.is_some() {
+        ("changed", Tone::Caution)
+    } else if series.two_levels.is_some() {
+        ("2 levels", Tone::Plain)
+    } else {
+        ("", Tone::Plain)
     };
     let columns = Columns::of(width);
     let percent = step.map(|step| step.percent).or_else(|| history::drift_percent(series));

@@ -266,14 +266,15 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
 /// Rows of an offer on one backend.
 struct BackendRows<'r> {
     name: &'r str,
-    able: Vec<&'r CaseRow>,
+    /// Rows with planned cases.
+    planned: Vec<&'r CaseRow>,
     /// Reason why it cannot run, if none of its rows can.
     missing: Option<&'r Reason>,
 }
 
 impl BackendRows<'_> {
     fn is_able(&self) -> bool {
-        !self.able.is_empty()
+        self.planned.iter().any(|row| row.missing.is_none())
     }
 }
 
@@ -284,9 +285,9 @@ fn backends(rows: &[CaseRow]) -> Vec<BackendRows<'_>> {
             continue;
         }
         let own = || rows.iter().filter(|other| other.backend == row.backend);
-        let able = own().filter(|row| row.missing.is_none() && row.cases > 0).collect();
+        let planned = own().filter(|row| row.cases > 0).collect();
         let missing = own().find_map(|row| row.missing.as_ref());
-        backends.push(BackendRows { name: &row.backend, able, missing });
+        backends.push(BackendRows { name: &row.backend, planned, missing });
     }
     backends
 }
@@ -317,11 +318,12 @@ fn places(rows: &[CaseRow]) -> Table {
         Column::elided("devices"),
     ]);
     for backend in backends(rows).iter().filter(|backend| backend.is_able()) {
-        let cases: usize = backend.able.iter().map(|row| row.cases).sum();
-        let devices = backend.able.first().map_or_else(String::new, |row| row.devices.join(", "));
+        let cases: usize = backend.planned.iter().map(|row| row.cases).sum();
+        let devices =
+            backend.planned.first().map_or_else(String::new, |row| row.devices.join(", "));
         table.push([
             Cell::from(backend.name),
-            Cell::from(backend.able.len().to_string()),
+            Cell::from(backend.planned.len().to_string()),
             Cell::from(cases.to_string()),
             Cell::from(devices),
         ]);
