@@ -2,6 +2,7 @@
 //! derived.
 
 use crate::action::Action;
+use crate::action_list::ActionChoice;
 use crate::message::Key::{self, Char};
 use crate::pick::PickedSide;
 use crate::run_page::RunPage;
@@ -312,6 +313,21 @@ pub(crate) fn action_of(state: &State, key: Key) -> Option<Action> {
         .into_iter()
         .find(|binding| binding.keys.contains(&key))
         .map(|binding| binding.action)
+}
+
+/// Returns the actions of the page whose description contains every typed word.
+pub(crate) fn action_choices(state: &State, typed: &str) -> Vec<ActionChoice> {
+    let typed = typed.to_lowercase();
+    let mut choices = Vec::new();
+    for binding in of_page(state) {
+        let is_listed = !binding.action.is_move() && binding.action != Action::OpenActions;
+        let about = binding.about.to_lowercase();
+        if is_listed && typed.split_whitespace().all(|word| about.contains(word)) {
+            let (action, key) = (binding.action, binding.key);
+            choices.push(ActionChoice { action, key, about: binding.about });
+        }
+    }
+    choices
 }
 
 /// Returns the side that the selection overlay is open for.

@@ -4,8 +4,8 @@ use rsb_model::Profile;
 
 use super::{copy, enter, go_to, leave, reload, show_run};
 use crate::action::Action;
-use crate::action_list::{self, ActionList};
-use crate::bindings::picked_side;
+use crate::action_list::ActionList;
+use crate::bindings::{action_choices, picked_side};
 use crate::command::{Command, RunSelection, Subject};
 use crate::history;
 use crate::pick::{self, ComparablePair, PickList, PickedSide};
@@ -95,7 +95,7 @@ fn rows(state: &State) -> Option<usize> {
         return Some(state.pick_choices(side).len());
     }
     if let Overlay::Actions(list) = &state.overlay {
-        return Some(action_list::choices(state, &list.typed).len());
+        return Some(action_choices(state, &list.typed).len());
     }
     match state.stage {
         _ if state.shows_run => None,
@@ -205,7 +205,7 @@ fn choose(state: &mut State) -> Vec<Command> {
         return confirm_pick(state, side);
     }
     if let Overlay::Actions(list) = std::mem::take(&mut state.overlay) {
-        let choices = action_list::choices(state, &list.typed);
+        let choices = action_choices(state, &list.typed);
         let chosen = choices.get(list.selected.min(choices.len().saturating_sub(1)));
         return chosen.map_or_else(Vec::new, |choice| act(state, choice.action));
     }

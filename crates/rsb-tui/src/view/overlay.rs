@@ -7,8 +7,8 @@ use rsb_report::number::format_count;
 
 use super::canvas::{Canvas, first_shown};
 use crate::action::Action;
-use crate::action_list::{self, ActionList};
-use crate::bindings::Binding;
+use crate::action_list::ActionList;
+use crate::bindings::{Binding, action_choices};
 use crate::pick::PickList;
 use crate::state::{Loadable, Overlay, StartPanel, State};
 
@@ -158,7 +158,7 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
 
 /// Draws the actions of the page, and the typed text.
 fn actions(state: &State, list: &ActionList, canvas: &mut Canvas<'_>, body: Rect) {
-    let rows: Vec<String> = action_list::choices(state, &list.typed)
+    let rows: Vec<String> = action_choices(state, &list.typed)
         .iter()
         .map(|choice| match choice.action {
             Action::GoTo(_) => format!("{:<9} goes to {}", choice.key, choice.about),
