@@ -139,8 +139,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
                     .about("scrolls the details down: why the rest cannot run, and the cure"),
                 bind(Action::ScrollDetails(-1), &[Key::Left, Char('h'), Char('<')], "←", "")
                     .about("scrolls the details up"),
-                reload,
-                copy_id,
+                Binding { word: "", ..reload },
+                Binding { word: "", ..copy_id },
                 copy_command,
             ]);
         }
@@ -273,11 +273,11 @@ fn everywhere(state: &State) -> Vec<Binding> {
         all.push(bind(Action::Back, ESC, "Esc", word).about(about));
     }
     all.extend([
+        bind(Action::OpenActions, &[Char(':')], ":", "actions")
+            .about("lists all actions of this page, to find one by its words"),
         bind(Action::NextStage, &[Key::Tab], "Tab", "next page").about("goes to the next page"),
         bind(Action::PreviousStage, &[Key::BackTab], "Shift-Tab", "")
             .about("goes to the previous page"),
-        bind(Action::OpenActions, &[Char(':')], ":", "actions")
-            .about("lists all actions of this page, to find one by its words"),
         bind(Action::Help, &[Char('?')], "?", "help").about("shows the keys of this page"),
         quit(),
     ]);

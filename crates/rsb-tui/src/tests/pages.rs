@@ -190,6 +190,22 @@ fn series_of_one_run_are_hidden_until_a_key_shows_them() {
 }
 
 #[test]
+fn a_cut_name_keeps_the_part_that_differs() {
+    let Message::Loaded(LoadedDocument::History(mut page)) = sample::history() else {
+        unreachable!()
+    };
+    for series in &mut page.trends.series {
+        series.id.push_str("/provider=gemm/layout=row-major/threads=16");
+    }
+    let mut bench = Bench::new(60, 16, InterfaceSettings::default());
+    bench.send(Message::Loaded(LoadedDocument::History(page)));
+    bench.press(&[Key::Char('5')]);
+    let listed: Vec<String> = bench.picture().lines().skip(4).take(2).map(str::to_owned).collect();
+    let differs = ["256", "512"].iter().all(|part| listed.iter().any(|row| row.contains(part)));
+    assert!(differs, "{}", bench.picture());
+}
+
+#[test]
 fn enter_compares_the_runs_around_the_step() {
     let mut bench = history_page();
     bench.press(&[Key::Down, Key::Enter]);

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use rsb_model::CaseId;
 use rsb_model::record::SeriesTrend;
 use rsb_report::label::Shortener;
+use rsb_report::names::shorten_names;
 use rsb_report::number::format_moment;
 use rsb_report::spark::sparkline;
 use rsb_report::{Tone, charts, format_percent, format_quantity};
@@ -63,12 +64,17 @@ pub(super) fn draw(state: &State, page: &HistoryPage, canvas: &mut Canvas<'_>, a
     let ids: Vec<CaseId> = listed.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
     let first = first_shown(selected, listed.len(), rows);
-    for (row, series) in listed.iter().enumerate().skip(first).take(rows) {
+    let visible: Vec<String> =
+        listed.iter().skip(first).take(rows).map(|series| full_name(series, &names)).collect();
+    let room = Columns::of(width).name;
+    let short = shorten_names(visible.iter().map(String::as_str), room);
+    let visible = visible.iter().map(|name| short.get(name).unwrap_or(name));
+    for ((row, series), name) in listed.iter().enumerate().skip(first).zip(visible) {
         let whole = Rect { y: area.y + 1 + (row - first) as u16, height: 1, ..area };
         if whole.y >= area.bottom() {
             return;
         }
-        let line = entry(series, history::step_of(page, series), &names, canvas, width);
+        let line = entry(name, series, history::step_of(page, series), canvas, width);
         canvas.line((whole.x, whole.y), whole.width, &line);
         if row == selected {
             canvas.select(whole);
@@ -141,16 +147,18 @@ fn heading(order: SeriesOrder, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.button((area.x, area.y), area.right(), line.trim_end(), look, Action::Sort);
 }
 
+fn full_name(series: &SeriesTrend, names: &Shortener) -> String {
+    series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id))
+}
+
 fn entry(
+    name: &str,
     series: &SeriesTrend,
     step: Option<SeriesStep<'_>>,
-    names: &Shortener,
     canvas: &Canvas<'_>,
     width: usize,
 ) -> Line<'static> {
     let palette = canvas.palette();
-    let name =
-        series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
     let direction = step.map_or("", |step| step.direction);
     // The newest step counts; alerts also report drifts and older steps.
     let is = |word: &str| match direction {
@@ -172,7 +180,7 @@ fn entry(
     let percent = step.map(|step| step.percent).or_else(|| history::drift_percent(series));
     let commit = step.and_then(|step| step.range?.first_after.commit.as_deref()).unwrap_or("");
     let line = columns.line([
-        &end_of(&name, columns.name),
+        name,
         &format_quantity(series.last, &series.unit),
         &percent.map_or_else(String::new, format_percent),
         &step.map_or_else(String::new, |step| step.since.strftime("%Y-%m-%d").to_string()),
@@ -213,14 +221,4 @@ fn about_step(
 
 fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
     series.alerts.iter().any(|alert| alert.direction == direction)
-}
-
-/// Returns the last `room` characters of `name`. Cases differ at the end; the chart below shows the
-/// full name.
-fn end_of(name: &str, room: usize) -> String {
-    let count = name.chars().count();
-    if count <= room {
-        return name.to_owned();
-    }
-    std::iter::once('…').chain(name.chars().skip(count + 1 - room.max(1))).collect()
 }

@@ -89,7 +89,7 @@ fn missing(state: &State) -> Option<String> {
         },
         Stage::History => match &state.history {
             Loadable::Present(page) if page.trends.series.is_empty() => Some(
-                "There is no history yet: each run adds a point to every case. Tab goes to \
+                "There is no history yet: each run adds a point to every case. 1 goes to \
                  Measure; Enter there starts a run."
                     .to_owned(),
             ),
@@ -102,7 +102,7 @@ fn missing(state: &State) -> Option<String> {
 /// Explains why no stored runs or baselines are compared.
 fn no_pair(lists: &StoredLists) -> String {
     let Some(newest) = lists.runs.first() else {
-        return "No run is stored yet. Tab goes to Measure; Enter there measures one.".to_owned();
+        return "No run is stored yet. 1 goes to Measure; Enter there measures one.".to_owned();
     };
     let (id, suite) = (rsb_report::clean(&newest.run_id), rsb_report::clean(&newest.suite));
     let lacking = match lists.runs.len() {
