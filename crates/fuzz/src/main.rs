@@ -10,6 +10,7 @@ use fuzz::session::{self, End};
 use fuzz::target::{self, FuzzTarget, TARGETS};
 use fuzz::{corpus, limits};
 
+#[cfg(feature = "memory-limit")]
 #[global_allocator]
 static ALLOCATOR: limits::CountingAllocator = limits::CountingAllocator;
 

@@ -120,7 +120,17 @@ pub(crate) fn fuzz(arguments: &[String]) -> Result<()> {
     let host = host()?;
     let mut command = Command::new("cargo");
     command
-        .args(["run", "--quiet", "--profile", "fuzz", "--package", "fuzz", "--target", &host, "--"])
+        .args([
+            "run",
+            "--quiet",
+            "--profile",
+            "fuzz",
+            "--package",
+            "fuzz",
+            "--features",
+            "memory-limit",
+        ])
+        .args(["--target", &host, "--"])
         .args(arguments)
         .env("RUSTFLAGS", COUNTERS)
         .current_dir(root());
