@@ -110,6 +110,22 @@ fn a_refused_recipient_is_given_up_and_a_full_mailbox_is_tried_again() {
 }
 
 #[test]
+fn a_sender_that_the_server_rejects_is_final_and_a_busy_server_is_tried_again() {
+    let Some(server) = MailServer::start() else { return };
+    let to = "team@lab.example";
+    for (from, expected) in [
+        ("banned@lab.example", "a message to `mail` was given up"),
+        ("busy@lab.example", "1 message waits for `mail`"),
+    ] {
+        let mut sender = Sender::new("starttls", &server.starttls, to, server.certificate());
+        sender.section = sender.section.replace("bench@lab.example", from);
+        let error = sender.send(&alert("a-1", 30.0)).unwrap_err();
+        assert!(error.contains(expected), "{from}: {error}");
+    }
+    assert!(server.mails().is_empty());
+}
+
+#[test]
 fn a_wrong_password_is_tried_again() {
     let Some(server) = MailServer::start() else { return };
     let to = "team@lab.example";

@@ -23,6 +23,8 @@ fn every_fault_of_a_server_says_whether_to_try_again() {
     let sends = |text: &str| Reaction::Answer(text.to_owned());
     for (reaction, expected) in [
         (answer("429 Too Many Requests", "retry-after: 30\r\n", ""), "after 30 s"),
+        (answer("408 Request Timeout", "", ""), "later"),
+        (answer("425 Too Early", "", ""), "later"),
         (answer("500 Internal Server Error", "", "oops"), "later"),
         (answer("503 Busy", "retry-after: 5\r\n", ""), "after 5 s"),
         (answer("200 OK", "", "<html>sign in</html>"), "later"),

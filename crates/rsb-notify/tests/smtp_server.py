@@ -17,7 +17,23 @@ numbers = itertools.count()
 
 
 class Handler:
-    """Stores mails; rejects the recipient `nobody@lab.example`, and reports a full mailbox for `full@lab.example`."""
+    """Stores mails.
+
+    Rejects the sender `banned@lab.example` and the recipient `nobody@lab.example`; asks to try
+    `busy@lab.example` and `full@lab.example` again later.
+    """
+
+    async def handle_MAIL(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        """Returns the answer to a sender."""
+        if address == "banned@lab.example":
+            return "550 sender rejected"
+        if address == "busy@lab.example":
+            return "451 try again later"
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 OK"
 
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
