@@ -40,6 +40,18 @@ pub enum NotifyVerb {
         #[command(flatten, next_help_heading = "Paths")]
         places: Places,
     },
+    /// Acknowledge an alert, so that no reminder is sent
+    Ack {
+        /// Id of the alert, or its beginning; `notify status` lists all
+        #[arg(value_parser = text())]
+        alert: String,
+        /// Record the reason, in one sentence
+        #[arg(long, value_name = "TEXT", value_parser = text())]
+        because: String,
+        /// Paths of the project's files and directories
+        #[command(flatten, next_help_heading = "Paths")]
+        places: Places,
+    },
     /// Hold back alerts that match a pattern, for a time
     Silence {
         /// Match a part of the alert id, machine or case; `*` matches anything

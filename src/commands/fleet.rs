@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use rsb_app::fleet::{self, CampaignDir, FleetConfig, SubmitCounts};
-use rsb_app::{ProjectContext, project};
+use rsb_app::fleet::{self, CampaignDir, FleetConfig, FleetDocument, SubmitCounts};
+use rsb_app::{ProjectContext, ProjectPaths, notify, project};
+use rsb_model::Timestamp;
 use rsb_report::Style;
 use rsb_report::number::format_count;
 use serde::Serialize;
@@ -122,12 +123,17 @@ impl ChosenCampaign {
             counts.interrupted,
             counts.unreadable
         ))?;
+        if !project.config.notify.is_empty() {
+            let document = fleet::report(&self.dir, &self.config, &mut |_| {})?;
+            send_alerts(&project, &document);
+        }
         Ok(if counts.unreadable > 0 { Exit::Failure } else { Exit::Pass })
     }
 
     fn report(&self, json: bool, style: Style) -> CliResult {
         let document = fleet::report(&self.dir, &self.config, &mut console::say)?;
         print(json, &document, || fleet::report_text(&document, style))?;
+        send_alerts(&ProjectContext::open(&ProjectPaths::default())?, &document);
         Ok(match document.report.exit_code() {
             0 => Exit::Pass,
             3 => Exit::Regression,
@@ -135,4 +141,11 @@ impl ChosenCampaign {
             _ => Exit::Failure,
         })
     }
+}
+
+/// Sends the alerts about the nodes of a campaign. A failure is a warning.
+fn send_alerts(project: &ProjectContext, document: &FleetDocument) {
+    let alerts = fleet::alerts(document, Timestamp::now());
+    let results = &project.directories.results;
+    notify::report(&project.config.notify, results, &alerts, &mut console::tell);
 }

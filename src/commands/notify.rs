@@ -19,6 +19,11 @@ pub fn run(args: &NotifyArgs) -> CliResult {
         Some(NotifyVerb::Status { places }) => {
             show::text(&notify::status(&ProjectContext::open(&places.paths())?)?)?;
         }
+        Some(NotifyVerb::Ack { alert, because, places }) => {
+            let project = ProjectContext::open(&places.paths())?;
+            let keys = notify::acknowledge(&project, alert, because)?;
+            show::text(&format!("{} is acknowledged: {because}", keys.join(", ")))?;
+        }
         Some(NotifyVerb::Silence { pattern, end: true, places, .. }) => {
             notify::end_silence(&ProjectContext::open(&places.paths())?, pattern)?;
             show::text(&format!("alerts that match `{pattern}` are sent again"))?;

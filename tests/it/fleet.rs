@@ -23,6 +23,11 @@ echo "took $((factor * (100000 + seed % 200)))e-7 ms"
 fn bench(cluster: &Cluster, slow: &str) -> Bench {
     let bench = Bench::new().set("SLURM_CONF", &cluster.conf());
     let dir = bench.dir.path().display().to_string();
+    bench.write(
+        "rusty-stack-bench.toml",
+        "[[notify]]\nname = 'team'\ncommand = { run = ['sh', '-c', 'cat >> messages; echo >> \
+         messages'] }\n",
+    );
     bench.write("slow", slow);
     bench.write("pause", "0");
     bench.write("times.sh", &TIMES.replace("{dir}", &dir));
@@ -55,6 +60,13 @@ fn in_state(report: &Value, state: &str) -> Vec<String> {
     found.map(|node| node["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Returns the titles of the alerts that were sent.
+fn titles(bench: &Bench) -> Vec<String> {
+    let text = std::fs::read_to_string(bench.path("messages")).unwrap_or_default();
+    let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    messages.map(|message| message["title"].as_str().unwrap().to_owned()).collect()
+}
+
 fn run_count(bench: &Bench) -> usize {
     bench.run_files().len()
 }
@@ -83,6 +95,7 @@ fn one_slow_node_of_twelve_is_called_after_its_pairs_and_none_without_it() {
     says(&slow.run("fleet resume").expect(0).stdout, &["0 nodes and 4 jobs of pairs"]);
     says(&slow.run("fleet resume").expect(0).stdout, &["nothing to submit"]);
     cluster.wait(&slow);
+    assert_eq!(titles(&slow), [] as [String; 0], "a suspect is no verdict");
     let report = slow.run("fleet report --json").expect(3).json();
     assert_eq!(in_state(&report, "slow"), ["n8"], "{report:#}");
     assert_eq!(in_state(&report, "ok").len(), 11);
@@ -93,6 +106,9 @@ fn one_slow_node_of_twelve_is_called_after_its_pairs_and_none_without_it() {
     assert!(!state.contains("drain"), "advice is never run: {state}");
     says(&slow.run("fleet collect").expect(0).stdout, &["4 runs collected, 12 already"]);
     assert_eq!(run_count(&slow), 16);
+    let sent = titles(&slow);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    says(&sent[0], &["campaign first: node slow: n8 +10."]);
 
     let healthy = bench(&cluster, "none");
     healthy.run("fleet submit").expect(0);
@@ -127,6 +143,10 @@ fn a_cancelled_job_and_a_resumed_campaign_lose_and_double_nothing() {
     cluster.wait(&bench);
     assert_eq!(in_state(&bench.run("fleet report --json").expect(0).json(), "ok").len(), 12);
     says(&bench.run("fleet collect").expect(0).stdout, &["1 run collected, 11 already"]);
+    let sent = titles(&bench);
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    says(&sent[0], &["campaign broken: node without a result: ", &stopped[0]]);
+    says(&sent[1], &["recovered: campaign broken: no node is reported as without a result"]);
     let mut cases = 0;
     for path in bench.run_files() {
         let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

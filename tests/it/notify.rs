@@ -36,6 +36,8 @@ fn a_gate_is_reported_when_it_fails_and_when_it_passes_again() {
     bench.write(CONFIG, &receiver("exit 1"));
     let failed = gate(1.3, 3);
     says(&failed.stderr, &["warning: 1 message waits for `team`", "notify status"]);
+    let due = bench.run("notify --dry-run").expect(0).stdout;
+    says(&due, &["team: 0 messages", "waits until", "for team: critical: gate: ", "sh failed"]);
     bench.write(CONFIG, &receiver("cat >> messages; echo >> messages"));
     std::thread::sleep(std::time::Duration::from_secs(1)); // The second attempt is due then.
     gate(1.3, 3);
@@ -44,6 +46,10 @@ fn a_gate_is_reported_when_it_fails_and_when_it_passes_again() {
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert_eq!(messages[0][0], "new");
     says(&messages[0][1], &["critical: gate: 1 case regressed", "against tensor-ops", case]);
+    bench.run("notify ack gate-nothing --because x").expect(2);
+    let known = bench.run("notify ack gate- --because wanted").expect(0).stdout;
+    says(&known, &["gate-", " is acknowledged: wanted"]);
+    says(&bench.run("notify status").expect(0).stdout, &["; acknowledged: wanted"]);
     gate(1.0, 0);
     gate(1.0, 0);
     let messages = received(&bench);

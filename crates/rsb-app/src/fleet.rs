@@ -4,6 +4,7 @@
 //! A campaign is a directory on storage that every node shares. Nothing runs between two calls of
 //! this program: jobs write markers and results, and each call reads them.
 
+mod alerts;
 mod campaign;
 mod measured;
 mod pairs;
@@ -26,6 +27,7 @@ use serde::Serialize;
 
 use crate::AppError;
 
+pub use alerts::alerts;
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
 pub use measured::{CollectCounts, collect};
 pub use progress::{NodeStatus, StatusDocument, cancel, status};

@@ -1,5 +1,5 @@
-//! Sends alerts to the receivers of `[[notify]]`: after `gate` and `trend`, and on request. A
-//! failure is a warning and never changes an exit code; the messages wait in the outbox.
+//! Sends alerts to the receivers of `[[notify]]`: after `gate`, `trend`, `health` and `fleet`, and
+//! on request. A failure is a warning and never changes an exit code; the messages wait in the outbox.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use rsb_gate::gate::{JudgedSides, Judgment};
 use rsb_insight::health::HealthLimits;
 use rsb_insight::trends::SeriesPlaces;
 use rsb_model::record::{AlertState, TrackedAlert};
-use rsb_model::{Fingerprint, Timestamp};
+use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_notify::outbox::SendFn;
 use rsb_notify::policy::AnnouncedPhase;
 use rsb_notify::{
@@ -30,8 +30,8 @@ use crate::{AppError, ProjectContext, ProjectPaths, next_step};
 const BUDGET: Duration = Duration::from_secs(5);
 
 /// Returns the alerts of `history` and those of earlier analyses, which `store` keeps. Without a
-/// filter, also returns an alert about cases without a recent measurement. Returns none if no
-/// receiver is configured.
+/// filter, also returns an alert about cases without a recent measurement and one about the newest
+/// run. Returns none if no receiver is configured.
 pub fn trend_alerts(
     project: &ProjectContext,
     store: &Store,
@@ -56,6 +56,8 @@ pub fn trend_alerts(
     };
     let mut alerts: Vec<NotifyAlert> = book.alerts.iter().map(convert).collect();
     if is_whole {
+        let newest = store.latest().ok().flatten().filter(|run| !run.imported);
+        alerts.extend(newest.map(|run| NotifyAlert::from_run(&slug_of(&run), &run)));
         let cases = last_measured(&history.series);
         let days = HealthLimits::default().unmeasured_days;
         alerts.push(NotifyAlert::from_unmeasured(&machine(store), &cases, history.now, days));
@@ -100,7 +102,11 @@ fn last_measured(series: &[Series]) -> Vec<LastMeasured> {
 /// Returns the machine of the latest run, as the directory name of its hardware; empty if unknown.
 fn machine(store: &Store) -> String {
     let latest = store.latest().ok().flatten();
-    latest.map_or_else(String::new, |run| Fingerprint::of(&run.environment).slug())
+    latest.as_ref().map_or_else(String::new, slug_of)
+}
+
+fn slug_of(run: &Run) -> String {
+    Fingerprint::of(&run.environment).slug()
 }
 
 /// Reports the verdict of `gate` to the receivers of `request`.
@@ -226,6 +232,7 @@ pub fn preview(
             let _ = writeln!(text, "  held back, {}: {}", held.why, held.headline);
         }
     }
+    text.push_str(&waiting(&book));
     Ok(text)
 }
 
@@ -283,6 +290,26 @@ pub fn silence(
     Ok(until)
 }
 
+/// Acknowledges the open alerts whose id begins with `alert`, so that no reminder is sent. Returns
+/// their ids.
+///
+/// # Errors
+/// If there is none, or the outbox cannot be written.
+pub fn acknowledge(
+    project: &ProjectContext,
+    alert: &str,
+    because: &str,
+) -> Result<Vec<String>, AppError> {
+    let mut outbox = Outbox::open(&project.directories.results).map_err(notify_error)?;
+    let keys = outbox.acknowledge(alert, because).map_err(notify_error)?;
+    if keys.is_empty() {
+        return Err(AppError::usage(anyhow!(
+            "no open alert has the id `{alert}`; `notify status` lists all"
+        )));
+    }
+    Ok(keys.into_iter().collect())
+}
+
 /// Ends the silences of `pattern`.
 ///
 /// # Errors
@@ -306,21 +333,18 @@ pub fn status(project: &ProjectContext) -> Result<String, AppError> {
     for section in sections {
         let kind = section.receiver().map_or("unknown", |receiver| receiver.kind());
         let known = book.receivers.get(&section.name);
-        let open = known.into_iter().flat_map(|state| state.alerts.values());
-        let open: Vec<_> = open.filter(|alert| alert.phase == AnnouncedPhase::Open).collect();
+        let open = known.into_iter().flat_map(|state| &state.alerts);
+        let open: Vec<_> = open.filter(|(_, alert)| alert.phase == AnnouncedPhase::Open).collect();
         let count = format_count(open.len(), "open alert", "open alerts");
         let _ = writeln!(text, "{} ({kind}): {count}", section.name);
-        for alert in open {
+        for (key, alert) in open {
             let (line, last) = (&alert.headline, alert.last.strftime("%Y-%m-%d %H:%M UTC"));
-            let _ = writeln!(text, "  {line}; last sent {last}");
+            let known = alert.acknowledged.as_deref();
+            let known = known.map_or_else(String::new, |why| format!("; acknowledged: {why}"));
+            let _ = writeln!(text, "  {key}: {line}; last sent {last}{known}");
         }
     }
-    for entry in &book.pending {
-        let error = entry.error.as_deref().unwrap_or("not tried yet");
-        let (title, receiver) = (entry.notification.title(), &entry.receiver);
-        let next = entry.next_try.strftime("%H:%M:%S UTC");
-        let _ = writeln!(text, "waits until {next}, for {receiver}: {title}: {error}");
-    }
+    text.push_str(&waiting(&book));
     for entry in &book.failed {
         let error = entry.error.as_deref().unwrap_or("unknown error");
         let (title, receiver) = (entry.notification.title(), &entry.receiver);
@@ -332,6 +356,18 @@ pub fn status(project: &ProjectContext) -> Result<String, AppError> {
         let _ = writeln!(text, "silenced until {until}: {}{because}", silence.pattern);
     }
     Ok(text)
+}
+
+/// Returns one line per message that waits in the outbox.
+fn waiting(book: &NotifyBook) -> String {
+    let mut text = String::new();
+    for entry in &book.pending {
+        let error = entry.error.as_deref().unwrap_or("not tried yet");
+        let (title, receiver) = (entry.notification.title(), &entry.receiver);
+        let next = entry.next_try.strftime("%H:%M:%S UTC");
+        let _ = writeln!(text, "waits until {next}, for {receiver}: {title}: {error}");
+    }
+    text
 }
 
 fn read_book(project: &ProjectContext) -> Result<NotifyBook, AppError> {

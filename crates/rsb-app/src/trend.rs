@@ -30,7 +30,7 @@ pub struct TrendHistory {
 }
 
 /// Series to analyze, and changes to report.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TrendQuery {
     /// A CSV file, instead of the stored runs.
     pub input: Option<PathBuf>,

@@ -32,6 +32,7 @@ pub use submission::{
     pair_directory, parse_job_id, sbatch_command,
 };
 pub use verdict::{
-    Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricValues, NodeState,
-    NodeTrouble, PairSide, Suspect, VerdictRule, confirm, judge_fleet, pair_order,
+    CommonCause, Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricValues,
+    NodeReport, NodeState, NodeTrouble, PairSide, Suspect, VerdictRule, confirm, judge_fleet,
+    pair_order,
 };

@@ -1,4 +1,7 @@
-//! Alerts: a change of level, a failed gate, or cases that are no longer measured.
+//! Alerts: a change of level, a failed gate, cases that are no longer measured, a failed run, or
+//! slow and failed nodes.
+
+mod problems;
 
 use std::collections::BTreeMap;
 
@@ -7,6 +10,8 @@ use rsb_model::shown::{clean, short_hash, shorten};
 use rsb_model::{ComparisonResult, Timestamp, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use problems::{NodeProblem, ProblemNode};
 
 /// Maximum number of series that a message names; [`NotifyAlert::series_count`] counts all.
 pub(crate) const MAX_SERIES: usize = 20;
@@ -30,8 +35,19 @@ pub enum AlertKind {
     Gate,
     /// Cases without a recent measurement.
     NotMeasured,
+    /// The newest run has failed cases, or was cut off.
+    RunFailed,
+    /// Slow or failed nodes of a campaign.
+    Nodes,
     /// A test message.
     Test,
+}
+
+impl AlertKind {
+    /// Returns whether no later analysis finds the alert again.
+    pub(crate) const fn is_found_once(self) -> bool {
+        matches!(self, Self::Gate | Self::Nodes)
+    }
 }
 
 /// State of an alert.
@@ -139,9 +155,9 @@ pub struct NotifyAlert {
     /// Time at which an analysis first found it.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub first_seen: Timestamp,
-    /// First run at the new level, or the judged run.
+    /// First run at the new level, the judged run, or the campaign.
     pub run: Option<String>,
-    /// Reference with which `gate` compared the run.
+    /// Reference with which `gate` compared the run; for nodes, their problem.
     pub reference: Option<String>,
     /// `worse`, `better`, or `changed` if the direction is unknown.
     pub direction: String,
@@ -367,6 +383,8 @@ impl NotifyAlert {
         match self.kind {
             AlertKind::Change => self.change_headline(&place),
             AlertKind::Gate => self.gate_headline(&place),
+            AlertKind::RunFailed => self.run_headline(&place),
+            AlertKind::Nodes => self.nodes_headline(),
             AlertKind::NotMeasured if self.state == NotifyState::Withdrawn => {
                 format!("cases{place} not measured for {RETIRED_DAYS} days; no longer expected")
             }

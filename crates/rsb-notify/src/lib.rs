@@ -16,7 +16,8 @@ mod receivers;
 pub mod secret;
 
 pub use alert::{
-    AlertKind, AnalysisContext, GateScope, LastMeasured, NotifyAlert, NotifyState, SeriesChange,
+    AlertKind, AnalysisContext, GateScope, LastMeasured, NodeProblem, NotifyAlert, NotifyState,
+    ProblemNode, SeriesChange,
 };
 pub use config::{NotifySection, check};
 pub use http::SendError;

@@ -22,12 +22,12 @@ use rsb_model::format::FORMAT_VERSION;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::alert::{AlertKind, NotifyAlert};
+use crate::alert::NotifyAlert;
 use crate::config::NotifySection;
 use crate::http::SendError;
 use crate::message::Notification;
 use crate::policy::{
-    Decision, HeldAlert, NotifyClock, PolicyInput, ReceiverState, Silence, decide,
+    AnnouncedPhase, Decision, HeldAlert, NotifyClock, PolicyInput, ReceiverState, Silence, decide,
 };
 
 const FILE: &str = "notify.json";
@@ -95,7 +95,7 @@ pub struct NotifyBook {
     pub receivers: BTreeMap<String, ReceiverState>,
     /// Silences.
     pub silences: Vec<Silence>,
-    /// Alerts of `gate` that a receiver still holds back; no later analysis finds them again.
+    /// Alerts of `gate` and `fleet` that a receiver still holds back; no later analysis finds them again.
     #[serde(default)]
     pub held: Vec<NotifyAlert>,
     /// Messages to send, oldest first.
@@ -256,7 +256,7 @@ impl NotifyBook {
             }
             self.receivers.insert(section.name.clone(), decision.state);
         }
-        alerts.retain(|alert| alert.kind == AlertKind::Gate && held.contains(&alert.key));
+        alerts.retain(|alert| alert.kind.is_found_once() && held.contains(&alert.key));
         self.held = alerts;
     }
 
@@ -488,6 +488,28 @@ impl Outbox {
             let before = book.silences.len();
             book.silences.retain(|silence| silence.pattern != pattern);
             book.silences.len() < before
+        })
+    }
+
+    /// Acknowledges the open alerts whose key begins with `prefix`, at all receivers. Returns their
+    /// keys.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn acknowledge(
+        &mut self,
+        prefix: &str,
+        because: &str,
+    ) -> Result<BTreeSet<String>, NotifyError> {
+        self.update(|book| {
+            let mut keys = BTreeSet::new();
+            for (key, alert) in book.receivers.values_mut().flat_map(|state| &mut state.alerts) {
+                if alert.phase == AnnouncedPhase::Open && key.starts_with(prefix) {
+                    alert.acknowledged = Some(because.to_owned());
+                    keys.insert(key.clone());
+                }
+            }
+            keys
         })
     }
 

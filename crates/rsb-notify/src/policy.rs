@@ -148,6 +148,9 @@ pub struct Announced {
     pub last: Timestamp,
     /// Last headline.
     pub headline: String,
+    /// Reason that a user gave with `notify ack`, which ends the reminders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<String>,
     /// Cases that were reported, with their values in [`NotifyAlert::decided`] at that time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cases: BTreeMap<String, f64>,
@@ -249,17 +252,18 @@ pub fn decide(previous: &ReceiverState, input: &PolicyInput<'_>) -> Decision {
 
 /// Returns `alert` with the state to report after the earlier report `known`; `None` if it must not
 /// be reported. A gate closes an alert only if it decided every reported case with the same or a
-/// stricter threshold. An alert about unmeasured cases closes as recovered only if every reported
+/// stricter threshold; a run or campaign, only if it measured every reported case or node. An alert
+/// about unmeasured cases closes as recovered only if every reported
 /// case has a newer value, otherwise as withdrawn.
 fn judged_alert(known: Option<&Announced>, alert: &NotifyAlert) -> Option<NotifyAlert> {
-    let is_checked = matches!(alert.kind, AlertKind::Gate | AlertKind::NotMeasured)
+    let is_checked = !matches!(alert.kind, AlertKind::Change | AlertKind::Test)
         && alert.state == NotifyState::Recovered;
     let open = known.filter(|known| is_checked && known.phase == AnnouncedPhase::Open);
     let is_settled = |case: &String, reported: f64| {
         let now = alert.decided.get(case).copied();
         now.is_some_and(|now| match alert.kind {
-            AlertKind::Gate => now <= reported,
-            _ => now > reported,
+            AlertKind::NotMeasured => now > reported,
+            _ => now <= reported,
         })
     };
     let is_closed =
@@ -290,6 +294,7 @@ fn due_event(
         NotifyState::Withdrawn => Some(NotifyEvent::Withdrawn),
         _ if rule.is_mirror => Some(NotifyEvent::Refresh),
         NotifyState::New if is_update(open, alert) => Some(NotifyEvent::Update),
+        NotifyState::New if open.acknowledged.is_some() => None,
         // Users cannot acknowledge an alert about unmeasured cases, so it has no reminders.
         NotifyState::New if alert.kind == AlertKind::NotMeasured => None,
         NotifyState::New if input.clock.now.duration_since(open.last) >= rule.repeat => {
@@ -302,7 +307,7 @@ fn due_event(
 /// Returns whether `alert` changed its size class or affects another case.
 fn is_update(open: &Announced, alert: &NotifyAlert) -> bool {
     size_class(alert.largest_percent(), Some(open.size_class)) != open.size_class
-        || alert.kind == AlertKind::Gate
+        || matches!(alert.kind, AlertKind::Gate | AlertKind::RunFailed | AlertKind::Nodes)
             && alert.series.iter().any(|one| !open.cases.contains_key(&one.hash()))
 }
 
@@ -360,7 +365,10 @@ fn by_run<'a>(due: Vec<DueGroup<'a>>, rule: &ReceiverRule) -> Vec<DueGroup<'a>> 
     for one in due {
         let same = groups.iter_mut().find(|group| {
             let of = |group: &DueGroup<'a>| {
-                group.alerts.first().map(|alert| (alert.machine.clone(), alert.run.clone()))
+                group
+                    .alerts
+                    .first()
+                    .map(|alert| (alert.machine.clone(), alert.run.clone(), own_cause(alert)))
             };
             group.event == one.event && of(group) == of(&one)
         });
@@ -370,6 +378,14 @@ fn by_run<'a>(due: Vec<DueGroup<'a>>, rule: &ReceiverRule) -> Vec<DueGroup<'a>> 
         }
     }
     groups
+}
+
+/// Returns the key of an alert that is always sent in its own message.
+fn own_cause(alert: &NotifyAlert) -> Option<&str> {
+    match alert.kind {
+        AlertKind::RunFailed | AlertKind::Nodes => Some(&alert.key),
+        _ => None,
+    }
 }
 
 /// Returns at most `room` groups, the last one a digest of the rest. Holds alerts if there is no
@@ -483,6 +499,10 @@ impl ReceiverState {
             severity: alert.severity,
             last: now,
             headline: alert.headline(),
+            // The user has not seen a larger change, or another case.
+            acknowledged: open
+                .filter(|open| !is_update(open, alert))
+                .and_then(|open| open.acknowledged.clone()),
             cases,
         };
         self.alerts.insert(alert.key.clone(), announced);

@@ -1,5 +1,5 @@
 use rsb_model::record::{ChangeRange, ComparisonSummary, RunPoint, SeriesMove};
-use rsb_model::{Better, ReasonCode, RunId};
+use rsb_model::{BenchmarkResult, Better, CaseId, Environment, Outcome, ReasonCode, Run, RunId};
 
 use super::*;
 
@@ -177,4 +177,25 @@ fn a_case_without_values_is_an_alert_until_it_is_measured_or_retired() {
     assert_eq!((again.state, again.key), (NotifyState::Recovered, alert.key));
     let gone = of(&[case("gone", 0)]);
     assert!(gone.decided.is_empty() && gone.state == NotifyState::Recovered);
+}
+
+#[test]
+fn a_failed_or_cut_off_run_is_an_alert_until_a_later_run_measures_the_case() {
+    let id: CaseId = "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap();
+    let of = |finished, outcomes: &[Outcome]| {
+        let environment = Environment::default();
+        let mut run = Run::begin(RunId("r1".into()), hours(1), "quick", "quick", environment);
+        run.finished = finished;
+        let case = |outcome: &Outcome| BenchmarkResult::new(id.clone(), hours(1), *outcome);
+        run.benchmarks = outcomes.iter().map(case).collect();
+        NotifyAlert::from_run("epyc", &run)
+    };
+    let failed = of(Some(hours(2)), &[Outcome::Failed]);
+    assert_eq!((failed.state, failed.series_count), (NotifyState::New, 1));
+    assert!(failed.headline().starts_with("run r1 on epyc: 1 case failed: cpu_performance/gemm"));
+    let cut = of(None, &[]);
+    assert_eq!(cut.headline(), "run r1 on epyc was cut off after 0 cases");
+    let measured = of(Some(hours(2)), &[Outcome::Measured]);
+    assert_eq!((measured.state, &measured.key), (NotifyState::Recovered, &failed.key));
+    assert_eq!(measured.decided, failed.decided);
 }

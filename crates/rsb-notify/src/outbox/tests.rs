@@ -1,8 +1,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-use crate::alert::NotifyState;
 use crate::alert::tests::change;
+use crate::alert::{AlertKind, NotifyState};
 use crate::message::NotifyEvent;
 
 /// Less than [`INTERVAL`], and longer than several writes.
@@ -283,4 +283,16 @@ fn a_silence_replaces_one_of_the_same_pattern_and_can_be_ended() {
     assert_eq!(NotifyBook::read(dir.path()).unwrap().silences.len(), 1);
     assert!(outbox.end_silence("gemm").unwrap());
     assert!(!outbox.end_silence("gemm").unwrap());
+}
+
+#[test]
+fn an_open_alert_is_acknowledged_at_all_receivers_by_the_beginning_of_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut outbox = filled(dir.path(), 2);
+    assert!(outbox.acknowledge("gate-", "known").unwrap().is_empty());
+    let keys = outbox.acknowledge("a-", "known").unwrap();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    let book = NotifyBook::read(dir.path()).unwrap();
+    let mut alerts = book.receivers.values().flat_map(|state| state.alerts.values());
+    assert!(alerts.all(|alert| alert.acknowledged.as_deref() == Some("known")));
 }

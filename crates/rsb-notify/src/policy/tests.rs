@@ -1,6 +1,6 @@
 use super::*;
-use crate::alert::LastMeasured;
 use crate::alert::tests::change;
+use crate::alert::{LastMeasured, NodeProblem, ProblemNode};
 
 fn rule() -> ReceiverRule {
     ReceiverRule {
@@ -278,6 +278,23 @@ fn a_gate_is_reported_again_when_another_case_regresses() {
 }
 
 #[test]
+fn an_acknowledged_gate_is_not_repeated_until_another_case_regresses() {
+    let mut receiver = Receiver::new(rule());
+    let (one, both) = (gate(&["a"], &["a", "b"], 5.0), gate(&["a", "b"], &["a", "b"], 5.0));
+    assert_eq!(receiver.events(0, std::slice::from_ref(&one)), [NotifyEvent::New]);
+    assert_eq!(receiver.events(25, std::slice::from_ref(&one)), [NotifyEvent::Reminder]);
+    for alert in receiver.state.alerts.values_mut() {
+        alert.acknowledged = Some("known".to_owned());
+    }
+    assert_eq!(receiver.events(50, std::slice::from_ref(&one)), []);
+    assert_eq!(receiver.events(51, std::slice::from_ref(&both)), [NotifyEvent::Update]);
+    assert_eq!(receiver.events(76, &[both]), [NotifyEvent::Reminder]);
+    let passes = with_state(&gate(&[], &["a", "b"], 5.0), NotifyState::Recovered);
+    assert_eq!(receiver.events(77, &[passes]), [NotifyEvent::Recovered]);
+    assert_eq!(receiver.events(78, &[one]), [NotifyEvent::New]);
+}
+
+#[test]
 fn a_gate_recovers_only_by_a_verdict_on_all_reported_cases() {
     struct Row {
         decided: &'static [&'static str],
@@ -329,6 +346,37 @@ fn unmeasured_cases_are_reported_once_and_closed_by_new_values_or_after_60_days(
         message.title(),
         "withdrawn: cases on epyc not measured for 60 days; no longer expected"
     );
+}
+
+fn problem(name: &'static str, nodes: &[&str], healthy: &[&str]) -> NotifyAlert {
+    let node = |name: &&str| ProblemNode {
+        name: (*name).to_owned(),
+        slower_percent: None,
+        reason: "is slow".to_owned(),
+    };
+    let problem = NodeProblem {
+        campaign: "c1".to_owned(),
+        problem: name,
+        nodes: nodes.iter().map(node).collect(),
+        healthy: healthy.iter().map(|name| (*name).to_owned()).collect(),
+        causes: Vec::new(),
+    };
+    NotifyAlert::from_nodes(&problem, at(0))
+}
+
+#[test]
+fn nodes_are_one_message_per_campaign_and_problem_until_each_is_judged_healthy() {
+    let mut receiver = Receiver::new(rule());
+    let both = [problem("slow", &["n1", "n2"], &["n3"]), problem("failed", &["n4"], &["n3"])];
+    assert_eq!(receiver.events(0, &both), [NotifyEvent::New, NotifyEvent::New]);
+    assert_eq!(receiver.events(1, &both), []);
+    let fewer = problem("slow", &["n2"], &["n1", "n3"]);
+    assert_eq!(receiver.events(2, &[fewer]), []);
+    assert_eq!(receiver.events(3, &[problem("slow", &["n2", "n5"], &[])]), [NotifyEvent::Update]);
+    let undecided = problem("slow", &[], &["n1", "n3", "n5"]);
+    assert_eq!(receiver.events(4, &[undecided]), [], "nothing is known about n2");
+    let healthy = problem("slow", &[], &["n1", "n2", "n3", "n5"]);
+    assert_eq!(receiver.events(5, &[healthy]), [NotifyEvent::Recovered]);
 }
 
 #[test]

@@ -55,6 +55,8 @@ fn entry(
         AlertKind::Change => "BenchmarkChanged",
         AlertKind::Gate => "BenchmarkGateFailed",
         AlertKind::NotMeasured => "BenchmarkNotMeasured",
+        AlertKind::RunFailed => "BenchmarkRunFailed",
+        AlertKind::Nodes => "BenchmarkNodes",
         AlertKind::Test => "BenchmarkTest",
     };
     let mut labels: Map<String, Value> =
