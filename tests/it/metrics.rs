@@ -71,6 +71,32 @@ fn an_exported_file_has_times_and_verdicts_and_is_accepted_by_promtool() {
 }
 
 #[test]
+fn the_progress_of_a_running_benchmark_is_exported() {
+    let (bench, run) = with_baseline(Bench::new());
+    let mut run: rsb_model::Run = serde_json::from_value(run).unwrap();
+    let case = run.benchmarks.remove(0);
+    run.run_id = rsb_model::RunId("running".into());
+    run.benchmarks.clear();
+    let store = rsb_store::Store::open_for_writing(&bench.path("benchmark_results")).unwrap();
+    let mut journal = store.begin(&run).unwrap();
+    journal.set_progress(rsb_model::run::ReplicateProgress { done: 3, total: 12 });
+    journal.add(&case).unwrap();
+    let text = bench.run("export --format openmetrics").expect(0).stdout;
+    let done = "rsb_running_replicates{state=\"done\"} 3\n";
+    says(&text, &["rsb_running_runs 1\n", done, "{state=\"planned\"} 12\n"]);
+    assert_accepted(&["check", "metrics"], &text);
+    drop(journal);
+    let text = bench.run("export --format openmetrics").expect(0).stdout;
+    says(&text, &["rsb_running_runs 0\n", "rsb_running_replicates{state=\"done\"} 0\n"]);
+}
+
+#[test]
+fn the_rules_fire_and_end_as_in_their_tests() {
+    let tests = page("prometheus-rules-test.yml");
+    assert_accepted(&["test", "rules", tests.to_str().unwrap()], "");
+}
+
+#[test]
 fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
     let rules = page("prometheus-rules.yml");
     assert_accepted(&["check", "rules", rules.to_str().unwrap()], "");

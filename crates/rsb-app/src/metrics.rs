@@ -1,12 +1,15 @@
-//! Metrics of a store for Prometheus: the last time and verdict of each case, the runs and the
-//! alerts.
+//! Metrics of a store for Prometheus: the last time and verdict of each case, the runs, the alerts,
+//! and the progress of runs.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rsb_model::Verdict;
 use rsb_model::record::Comparison;
+use rsb_model::run::ReplicateProgress;
 use rsb_model::unit::Unit;
-use rsb_report::metrics::{CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput};
+use rsb_report::metrics::{
+    CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, RunningMetrics,
+};
 use rsb_store::{AlertBook, NewestValue, RunSummary, Store};
 
 use crate::AppError;
@@ -29,9 +32,22 @@ pub fn text(store: &Store, format: MetricsFormat, max_series: usize) -> Result<S
         machines: machines(&runs),
         cases: cases(store, &runs)?,
         alerts: AlertBook::read(store.results_dir()).map_err(AppError::usage)?.alerts,
+        running: running(store),
         max_series,
     };
     Ok(rsb_report::metrics(&input, format))
+}
+
+/// Returns the progress of the runs that are being measured into `store`.
+fn running(store: &Store) -> RunningMetrics {
+    let journals = store.progress();
+    let progress = journals.iter().filter_map(|journal| journal.progress);
+    let mut running = RunningMetrics { runs: journals.len(), ..RunningMetrics::default() };
+    for ReplicateProgress { done, total } in progress {
+        running.done += done;
+        running.planned += total;
+    }
+    running
 }
 
 /// Returns the machines of `runs`, which are sorted newest first.

@@ -69,7 +69,9 @@ pub use gate::GateFormat;
 pub use html::{PageLook, PageTheme};
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
-pub use metrics::{CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, metrics};
+pub use metrics::{
+    CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, RunningMetrics, metrics,
+};
 pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{
     CharacterSet, Glyphs, Picture, StyledText, UnusableCharacter, picture, pictures,

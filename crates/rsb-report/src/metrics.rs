@@ -49,9 +49,22 @@ pub struct MetricsInput {
     pub cases: Vec<CaseMetrics>,
     /// The alerts that `trend` has reported.
     pub alerts: Vec<TrackedAlert>,
+    /// The runs that are being measured now.
+    pub running: RunningMetrics,
     /// Maximum number of time series that belong to single cases. Regressed cases are written
     /// first.
     pub max_series: usize,
+}
+
+/// Progress of the runs that are being measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunningMetrics {
+    /// Number of the runs.
+    pub runs: usize,
+    /// Replicates that they have taken.
+    pub done: usize,
+    /// Replicates that they will take in all, if known.
+    pub planned: usize,
 }
 
 /// Runs of a machine.
@@ -113,6 +126,7 @@ pub fn metrics(input: &MetricsInput, format: MetricsFormat) -> String {
     families.extend(machine_families(&input.machines));
     families.extend(case_families(input));
     families.push(alert_family(&input.alerts));
+    families.extend(running_families(input.running));
     let mut text: String = families.iter().map(GaugeFamily::text).collect();
     if format == MetricsFormat::OpenMetrics {
         text.push_str("# EOF\n");
@@ -222,6 +236,17 @@ fn alert_family(tracked: &[TrackedAlert]) -> GaugeFamily {
         }
     }
     alerts
+}
+
+fn running_families(running: RunningMetrics) -> [GaugeFamily; 2] {
+    let mut runs = GaugeFamily::new("rsb_running_runs", "Runs that are being measured.");
+    runs.set(&[], running.runs as f64);
+    let mut replicates =
+        GaugeFamily::new("rsb_running_replicates", "Replicates of the runs being measured.");
+    for (state, count) in [("done", running.done), ("planned", running.planned)] {
+        replicates.set(&[label("state", state)], count as f64);
+    }
+    [runs, replicates]
 }
 
 fn seconds_since_1970(time: Timestamp) -> f64 {

@@ -31,6 +31,7 @@ fn input(cases: Vec<CaseMetrics>) -> MetricsInput {
         }],
         cases,
         alerts: vec![alert("new", "critical"), alert("fixed", "warning")],
+        running: RunningMetrics { runs: 1, done: 3, planned: 12 },
         max_series: DEFAULT_MAX_SERIES,
     }
 }
