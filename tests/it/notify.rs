@@ -45,6 +45,8 @@ fn a_gate_is_reported_when_it_fails_and_when_it_passes_again() {
     let messages = received(&bench);
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert_eq!(messages[0][0], "new");
+    let text = std::fs::read_to_string(bench.path("messages")).unwrap();
+    says(&text, &["rusty-stack-bench notify ack gate-"]);
     says(&messages[0][1], &["critical: gate: 1 case regressed", "against tensor-ops", case]);
     bench.run("notify ack gate-nothing --because x").expect(2);
     let known = bench.run("notify ack gate- --because wanted").expect(0).stdout;

@@ -209,7 +209,7 @@ fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() 
         slack.extend(posts.try_iter());
         assert_eq!((slack.len(), mail.mails().len()), (sent, sent), "{slowdown}: {slack:?}");
     }
-    says(&slack[0], &["critical: suspected: ", case]);
+    says(&slack[0], &["critical: suspected: ", case, "rusty-stack-bench run pause --custom"]);
     says(&slack[1], &["recovered: ", case]);
     says(&mail.mails()[1], &["In-Reply-To: ", "recovered: "]);
     for expected in ["firing", "resolved"] {

@@ -371,6 +371,19 @@ pub fn after_changes(alerts: &[TrackedAlert], paths: &ProjectPaths) -> Vec<Strin
     hints
 }
 
+/// Returns the command that measures the benchmark of the case `id` again; `None` if this program
+/// does not have it.
+pub fn measure_again(id: &str, paths: &ProjectPaths) -> Option<String> {
+    let id = id.parse::<CaseId>().ok()?;
+    let name = split_id(&id).0;
+    let custom = paths.custom.clone().filter(|_| !plan::is_built_in(name));
+    if custom.is_none() && !plan::is_built_in(name) {
+        return None;
+    }
+    let places = ProjectPaths { custom, ..paths.clone() }.arguments();
+    Some(format!("{PROGRAM} run {}{places}", shell_quote(name)))
+}
+
 /// Returns the subcommand that bisects the case `id`, with further arguments `more`. Includes the
 /// file of `--custom` only for a case that is not built in, because `bisect` then measures only the
 /// benchmarks in that file.
@@ -657,6 +670,18 @@ mod tests {
             ]
         );
         assert!(after_changes(&[better], &paths).is_empty());
+    }
+
+    #[test]
+    fn a_benchmark_is_measured_again_only_if_this_program_has_it() {
+        let paths = ProjectPaths { custom: Some("mine.toml".into()), ..ProjectPaths::default() };
+        let of = |name: &str, paths: &ProjectPaths| {
+            measure_again(&format!("cpu_performance/{name}/cpu:0/n=1"), paths)
+        };
+        assert_eq!(of("gemm", &paths).as_deref(), Some("rusty-stack-bench run gemm"));
+        let mine = "rusty-stack-bench run mine --custom mine.toml";
+        assert_eq!(of("mine", &paths).as_deref(), Some(mine));
+        assert_eq!(of("mine", &ProjectPaths::default()), None);
     }
 
     fn point(commit: &str) -> serde_json::Value {

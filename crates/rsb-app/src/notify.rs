@@ -57,10 +57,12 @@ pub fn trend_alerts(
     let mut alerts: Vec<NotifyAlert> = book.alerts.iter().map(convert).collect();
     if is_whole {
         let newest = store.latest().ok().flatten().filter(|run| !run.imported);
-        alerts.extend(newest.map(|run| NotifyAlert::from_run(&slug_of(&run), &run)));
+        alerts
+            .extend(newest.map(|run| with_run(NotifyAlert::from_run(&slug_of(&run), &run), paths)));
         let cases = last_measured(&history.series);
         let days = HealthLimits::default().unmeasured_days;
-        alerts.push(NotifyAlert::from_unmeasured(&machine(store), &cases, history.now, days));
+        let unmeasured = NotifyAlert::from_unmeasured(&machine(store), &cases, history.now, days);
+        alerts.push(with_run(unmeasured, paths));
     }
     alerts
 }
@@ -85,7 +87,16 @@ fn with_hints(tracked: &TrackedAlert, alert: NotifyAlert, paths: &ProjectPaths) 
     // Each hint has its command on the second line.
     let hints = next_step::after_changes(std::slice::from_ref(tracked), paths);
     let commands = hints.iter().filter_map(|hint| Some(hint.split_once('\n')?.1.trim().to_owned()));
-    NotifyAlert { next: commands.collect(), ..alert }
+    with_run(NotifyAlert { next: commands.collect(), ..alert }, paths)
+}
+
+/// Adds the command that measures the first case of an open alert again.
+fn with_run(mut alert: NotifyAlert, paths: &ProjectPaths) -> NotifyAlert {
+    let first = alert.series.first().filter(|_| !alert.state.is_closed());
+    if let Some(run) = first.and_then(|case| next_step::measure_again(&case.id, paths)) {
+        alert.next.insert(0, run);
+    }
+    alert
 }
 
 /// Returns when each case of `series` was last measured.
@@ -120,9 +131,20 @@ pub fn after_verdict(
         return;
     }
     let scope = scope(request, &judgment.sides);
-    if let Some(alert) = NotifyAlert::from_comparison(&judgment.result, &scope) {
+    if let Some(mut alert) = NotifyAlert::from_comparison(&judgment.result, &scope) {
+        if !alert.state.is_closed() {
+            alert.next = gate_commands(request, judgment, &alert.key);
+        }
         report(&request.notify, store.results_dir(), &[alert], listener);
     }
+}
+
+/// Returns the commands that reproduce, explain and acknowledge the alert `key` of a gate.
+fn gate_commands(request: &VerdictRequest, judgment: &Judgment, key: &str) -> Vec<String> {
+    let context = next_step::comment_context(&judgment.result, &judgment.sides, request);
+    let places = request.paths.arguments();
+    let acknowledge = format!("rusty-stack-bench notify ack {key} --because \"REASON\"{places}");
+    [context.reproduce, context.bisect, Some(acknowledge)].into_iter().flatten().collect()
 }
 
 fn scope(request: &VerdictRequest, sides: &JudgedSides) -> GateScope {

@@ -376,6 +376,23 @@ impl NotifyAlert {
             && 2 * self.series_count >= self.measured
     }
 
+    /// Returns the address of the case that changed most in the dashboard at `base`, or that of the
+    /// dashboard if the alert is not about cases.
+    pub(crate) fn link(&self, base: &str) -> String {
+        let base = base.trim_end_matches('/');
+        let case = match self.kind {
+            AlertKind::Nodes | AlertKind::Test => None,
+            _ => self.series.first(),
+        };
+        let Some(case) = case else { return base.to_owned() };
+        let mut link = format!("{base}/case?id={}", encode(&case.id));
+        // A gate may compare a run that is not stored.
+        if self.kind == AlertKind::Change {
+            link.extend(["&machine=", &encode(&self.machine)]);
+        }
+        link
+    }
+
     /// Returns the alert in one line, without its state.
     pub fn headline(&self) -> String {
         let place =
@@ -474,6 +491,19 @@ fn size_of(row: &Comparison) -> f64 {
 
 fn format_percent(percent: f64) -> String {
     format!("{percent:+.1} %")
+}
+
+/// Encodes `text` for a query, as the addresses of the dashboard.
+fn encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
 }
 
 /// Removes control characters from `text` and limits its length.

@@ -103,7 +103,13 @@ impl Notification {
         format!("{tag}{prefix}{}{more}", first.headline())
     }
 
-    /// Returns the message as plain text, ending with the link to the `dashboard` if there is one.
+    /// Returns the link of the first alert in the `dashboard`, if there is one.
+    pub(crate) fn link(&self, dashboard: Option<&str>) -> Option<String> {
+        Some(self.alerts.first()?.link(dashboard?))
+    }
+
+    /// Returns the message as plain text, ending with the link of the first alert in the `dashboard`
+    /// if there is one.
     pub fn text(&self, dashboard: Option<&str>) -> String {
         let mut text = self.title() + "\n";
         for alert in &self.alerts {
@@ -117,8 +123,8 @@ impl Notification {
                 }
             }
         }
-        if let Some(link) = dashboard {
-            text.extend(["\n", link, "\n"]);
+        if let Some(link) = self.link(dashboard) {
+            text.extend(["\n", &link, "\n"]);
         }
         text
     }
@@ -154,7 +160,14 @@ mod tests {
         let text = message.text(Some("https://bench.example"));
         let [cause, case] = ["driver 6.1", "  gemm/a-1 time_ms"].map(|part| text.find(part));
         assert!(cause.is_some() && cause < case, "{text}");
-        assert!(text.ends_with("https://bench.example\n"), "{text}");
+        let link = "\nhttps://bench.example/case?id=gemm/a-1&machine=epyc\n";
+        assert!(text.ends_with(link), "{text}");
+        alert.series[0].id = "x&y=1 <ä>".to_owned();
+        assert!(
+            alert.link("https://b/").starts_with("https://b/case?id=x%26y%3D1%20%3C%C3%A4%3E&")
+        );
+        let test = Notification::test("team", alert.since);
+        assert_eq!(test.link(Some("https://b/")).as_deref(), Some("https://b"));
         message.alerts.push(alert);
         message.event = NotifyEvent::Digest;
         assert!(message.title().ends_with("(digest: and 1 more)"), "{}", message.title());

@@ -88,8 +88,8 @@ fn entry(
         "startsAt": starts.to_string(),
         "endsAt": ends.to_string(),
     });
-    if let (Some(link), Some(entry)) = (dashboard, entry.as_object_mut()) {
-        entry.insert("generatorURL".to_owned(), json!(link));
+    if let (Some(base), Some(entry)) = (dashboard, entry.as_object_mut()) {
+        entry.insert("generatorURL".to_owned(), json!(alert.link(base)));
     }
     entry
 }
@@ -123,7 +123,7 @@ mod tests {
         );
         assert_eq!(first["startsAt"], "1970-01-12T13:46:40Z");
         assert_eq!(first["endsAt"], "1970-01-19T13:46:40Z");
-        assert_eq!(first["generatorURL"], "https://bench.example");
+        assert_eq!(first["generatorURL"], "https://bench.example/case?id=gemm/a-1&machine=epyc");
         let closed = NotifyAlert { state: NotifyState::Recovered, ..alert.clone() };
         let last = entry_at(&closed, 2);
         assert_eq!(last["labels"], first["labels"]);

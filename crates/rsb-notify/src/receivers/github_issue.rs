@@ -190,8 +190,8 @@ fn markdown(notification: &Notification, dashboard: Option<&str>) -> String {
         }
     }
     let mut text = fit(&text, MAX_BODY);
-    if let Some(link) = dashboard {
-        text.extend(["\n[Dashboard](", link, ")\n"]);
+    if let Some(link) = notification.link(dashboard) {
+        text.extend(["\n[Dashboard](", &link, ")\n"]);
     }
     text
 }

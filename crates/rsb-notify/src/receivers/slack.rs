@@ -60,8 +60,8 @@ pub(super) fn payload(notification: &Notification, dashboard: Option<&str>) -> V
         let more = format!("{left} more: `rusty-stack-bench notify status` lists all");
         blocks.push(context(&more), more.len());
     }
-    if let Some(link) = dashboard {
-        let link = format!("<{}|Dashboard>", escape(link));
+    if let Some(link) = notification.link(dashboard) {
+        let link = format!("<{}|Dashboard>", escape(&link));
         blocks.push(context(&link), link.len());
     }
     json!({"text": fit(&escape(&title), MAX_LINE), "blocks": blocks.list})
@@ -180,7 +180,7 @@ mod tests {
         );
         assert_eq!(
             payload["blocks"][2]["elements"][0]["text"],
-            "<https://bench.example|Dashboard>"
+            "<https://bench.example/case?id=gemm/a-1&amp;machine=epyc|Dashboard>"
         );
     }
 
