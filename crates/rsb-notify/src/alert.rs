@@ -4,6 +4,7 @@
 mod problems;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, Severity, TrackedAlert};
 use rsb_model::shown::{clean, short_hash, shorten};
@@ -500,7 +501,7 @@ fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded
