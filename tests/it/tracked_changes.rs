@@ -201,16 +201,25 @@ fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() 
     with_watched_history(&bench);
     let case = "cpu_performance/pause/cpu:0";
     let mut slack = Vec::new();
-    for (slowdown, turns, sent) in [("pause=30", 6, 1), ("none=1", 6, 2)] {
-        bench = bench.set("RSB_TEST_SLOWDOWN", slowdown);
-        for _ in 0..turns {
-            bench.run(WATCH).expect(0);
-        }
-        slack.extend(posts.try_iter());
-        assert_eq!((slack.len(), mail.mails().len()), (sent, sent), "{slowdown}: {slack:?}");
+    bench = bench.set("RSB_TEST_SLOWDOWN", "pause=30");
+    for _ in 0..6 {
+        bench.run(WATCH).expect(0);
     }
+    slack.extend(posts.try_iter());
+    assert_eq!((slack.len(), mail.mails().len()), (1, 1), "{slack:?}");
+    bench = bench.set("RSB_TEST_SLOWDOWN", "none=1");
+    // The noise of the machine decides how many runs confirm the end.
+    for _ in 0..12 {
+        bench.run(WATCH).expect(0);
+        slack.extend(posts.try_iter());
+        if slack.len() > 1 {
+            break;
+        }
+    }
+    assert_eq!((slack.len(), mail.mails().len()), (2, 2), "{slack:?}");
     says(&slack[0], &["critical: suspected: ", case, "rusty-stack-bench run pause --custom"]);
     says(&slack[1], &["recovered: ", case]);
+    says(&mail.mails()[0], &["image/svg+xml", "chart-1.svg"]);
     says(&mail.mails()[1], &["In-Reply-To: ", "recovered: "]);
     for expected in ["firing", "resolved"] {
         let statuses = next_statuses(&reports);

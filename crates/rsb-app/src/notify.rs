@@ -29,6 +29,9 @@ use crate::{AppError, ProjectContext, ProjectPaths, next_step};
 /// Maximum time that a subcommand spends on sending.
 const BUDGET: Duration = Duration::from_secs(5);
 
+/// Number of runs in a chart.
+const CHART_RUNS: usize = 200;
+
 /// Returns the alerts of `history` and those of earlier analyses, which `store` keeps. Without a
 /// filter, also returns an alert about cases without a recent measurement and one about the newest
 /// run. Returns none if no receiver is configured.
@@ -52,7 +55,8 @@ pub fn trend_alerts(
             is_repeated: history.tracked.is_repeated(&alert.id, &places),
             critical_percent: 2.0 * query.settings.alert_threshold_percent,
         };
-        with_hints(alert, NotifyAlert::from_tracked(alert, analysis), paths)
+        let converted = with_hints(alert, NotifyAlert::from_tracked(alert, analysis), paths);
+        NotifyAlert { chart: chart(alert, history), ..converted }
     };
     let mut alerts: Vec<NotifyAlert> = book.alerts.iter().map(convert).collect();
     if is_whole {
@@ -77,6 +81,16 @@ pub fn kept_alerts(store: &Store, paths: &ProjectPaths) -> Result<Vec<NotifyAler
         with_hints(alert, NotifyAlert::from_tracked(alert, AnalysisContext::NONE), paths)
     };
     Ok(book.alerts.iter().map(convert).collect())
+}
+
+/// Draws the last runs of the series that changed most in a new alert.
+fn chart(alert: &TrackedAlert, history: &TrendHistory) -> Option<String> {
+    let first = alert.moves.first().filter(|_| alert.state == AlertState::New)?;
+    let mut all = history.document.series.iter();
+    let series = all.find(|series| series.id == first.id && series.metric == first.metric)?;
+    let end = series.values.len();
+    let window = end.saturating_sub(CHART_RUNS)..end;
+    rsb_report::svg(&rsb_report::charts::trend_window(series, window, CHART_RUNS)?)
 }
 
 /// Adds the commands that explain a new alert.

@@ -187,6 +187,10 @@ pub struct NotifyAlert {
     pub because: Option<String>,
     /// Commands that explain or acknowledge the alert.
     pub next: Vec<String>,
+    /// Chart of the series that changed most, as SVG. Only mails contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub chart: Option<String>,
 }
 
 /// Result of the current analysis for a tracked change.
@@ -353,6 +357,7 @@ impl NotifyAlert {
             commits: Vec::new(),
             because: None,
             next: Vec::new(),
+            chart: None,
         }
     }
 

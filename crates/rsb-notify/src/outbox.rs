@@ -267,6 +267,10 @@ impl NotifyBook {
             Some(email) => email.to.iter().cloned().map(Some).collect(),
             None => vec![None],
         };
+        let mut notification = notification.clone();
+        if section.email.is_none() {
+            notification.alerts.iter_mut().for_each(|alert| alert.chart = None);
+        }
         for recipient in recipients {
             let mut entry = OutboxEntry {
                 receiver: section.name.clone(),

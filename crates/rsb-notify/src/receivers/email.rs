@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lettre::message::header::{HeaderName, HeaderValue};
-use lettre::message::{Mailbox, MultiPart};
+use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{Attachment, Mailbox, MultiPart};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::{Message, SmtpTransport, Transport as _};
 
@@ -14,6 +14,9 @@ use crate::http::SendError;
 use crate::message::Notification;
 
 const MAX_SUBJECT: usize = 200;
+
+/// Maximum number of attached charts.
+const MAX_CHARTS: usize = 5;
 
 /// Time limit of one command.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -89,9 +92,19 @@ fn mail(
     }
     let text = notification.text(dashboard);
     let html = html(&text);
-    builder
-        .multipart(MultiPart::alternative_plain_html(text, html))
-        .map_err(|error| error.to_string())
+    let content = MultiPart::alternative_plain_html(text, html);
+    let charts: Vec<&String> =
+        notification.alerts.iter().filter_map(|alert| alert.chart.as_ref()).collect();
+    if charts.is_empty() {
+        return builder.multipart(content).map_err(|error| error.to_string());
+    }
+    let kind = ContentType::parse("image/svg+xml").map_err(|error| error.to_string())?;
+    let mut mixed = MultiPart::mixed().multipart(content);
+    for (at, chart) in charts.into_iter().take(MAX_CHARTS).enumerate() {
+        let attachment = Attachment::new(format!("chart-{}.svg", at + 1));
+        mixed = mixed.singlepart(attachment.body(chart.clone(), kind.clone()));
+    }
+    builder.multipart(mixed).map_err(|error| error.to_string())
 }
 
 /// Returns the text as HTML in a monospaced font, so that numbers are aligned.
@@ -138,6 +151,17 @@ mod tests {
         let later = formatted(&later);
         for header in ["In-Reply-To: <x-1-1@lab.example>", "References: <x-1-1@lab.example>"] {
             assert!(later.contains(header), "{header}\n{later}");
+        }
+    }
+
+    #[test]
+    fn a_chart_is_attached() {
+        let mut message = message();
+        message.alerts[0].chart = Some("<svg></svg>".to_owned());
+        let mail = formatted(&message);
+        for part in ["multipart/mixed", "image/svg+xml", "filename=\"chart-1.svg\"", "<svg></svg>"]
+        {
+            assert!(mail.contains(part), "{part}\n{mail}");
         }
     }
 
