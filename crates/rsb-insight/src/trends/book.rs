@@ -8,6 +8,10 @@ use super::group::{Group, LevelShift, PLACE, SeriesPlaces};
 /// Maximum distance from the old level at which a level counts as restored, in percent.
 const BACK: f64 = 5.0;
 
+/// Maximum distance from the old level at which a restored level still counts as restored, as a
+/// fraction of the change.
+const STILL_BACK: f64 = 0.5;
+
 /// Result of analyzing the history.
 #[derive(Debug)]
 pub(super) struct HistoryScan<'a> {
@@ -58,7 +62,8 @@ impl HistoryScan<'_> {
     }
 
     /// Returns when the level of the series of `one`, which changed at `alert`, was restored by a
-    /// later confirmed change.
+    /// later change. A fixed alert stays fixed on weaker evidence than an open one needs to become
+    /// fixed, so that noise does not close and reopen it in turn.
     fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
         let at = alert.range_of(one).first_after.timestamp;
         let own: Vec<&LevelShift> = self
@@ -71,11 +76,14 @@ impl HistoryScan<'_> {
             shift.direction == alert.direction
                 && self.places.apart(&one.id, &one.metric, moment, at) <= Some(PLACE)
         })?;
+        let is_fixed = alert.state == AlertState::Fixed;
+        let tolerance =
+            if is_fixed { BACK.max(STILL_BACK * old.change_percent.abs()) } else { BACK };
         let back = own.iter().find(|shift| {
             let level = shift.before * (1.0 + shift.change_percent / 100.0);
-            shift.confirmed
+            (shift.confirmed || is_fixed)
                 && shift.range.first_after.timestamp > old.range.first_after.timestamp
-                && (level - old.before).abs() <= BACK / 100.0 * old.before.abs()
+                && (level - old.before).abs() <= tolerance / 100.0 * old.before.abs()
         })?;
         Some(back.range.first_after.timestamp)
     }
@@ -464,6 +472,21 @@ mod tests {
         let worse = known.iter().find(|alert| alert.direction == "worse").unwrap();
         assert_eq!(worse.state, AlertState::Fixed);
         assert!(worse.because.as_deref().unwrap().contains("came back"));
+    }
+
+    #[test]
+    fn noise_does_not_reopen_a_fixed_alert_and_half_of_the_change_does() {
+        let slower = shift("a", 20, 100.0, 20.0, true);
+        let mut known = Vec::new();
+        let mut state_after = |back: LevelShift, runs| {
+            look(&mut known, runs, &[slower.clone(), back]);
+            known.iter().find(|alert| alert.direction == "worse").unwrap().state
+        };
+        assert_eq!(state_after(shift("a", 28, 120.0, -10.0, true), 34), AlertState::New, "108");
+        assert_eq!(state_after(shift("a", 28, 120.0, -16.0, true), 35), AlertState::Fixed, "100.8");
+        assert_eq!(state_after(shift("a", 28, 120.0, -10.0, true), 36), AlertState::Fixed, "108");
+        assert_eq!(state_after(shift("a", 28, 120.0, -16.0, false), 37), AlertState::Fixed);
+        assert_eq!(state_after(shift("a", 28, 120.0, -5.0, true), 38), AlertState::New, "114");
     }
 
     #[test]
