@@ -78,10 +78,9 @@ fn output() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fuzz")
 }
 
-fn current_input(target: &str) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    directory.join(format!("rsb-fuzz-{target}-{}", std::process::id()))
+/// Returns the file with the input that the session `process` of `target` is reading.
+fn current_input(target: &str, process: u32) -> PathBuf {
+    session::scratch_root().join(format!("rsb-fuzz-{target}-{process}"))
 }
 
 /// Runs a session for each target, one per CPU at a time. Returns whether all passed.
@@ -125,9 +124,10 @@ fn all(options: &Options) -> Result<bool> {
                 let saved = output().join(name).join("ended");
                 println!("{name}: ended with {status}; its input is {}", saved.display());
                 std::fs::create_dir_all(saved.parent().unwrap_or(&saved))?;
-                let current = current_input_of(name, child.id());
+                let current = current_input(name, child.id());
                 std::fs::copy(&current, &saved)
                     .with_context(|| format!("cannot copy {}", current.display()))?;
+                std::fs::remove_file(&current)?;
             }
             passed &= status.success();
         }
@@ -136,15 +136,10 @@ fn all(options: &Options) -> Result<bool> {
     }
 }
 
-fn current_input_of(target: &str, process: u32) -> PathBuf {
-    let own = current_input(target);
-    own.with_file_name(format!("rsb-fuzz-{target}-{process}"))
-}
-
 /// Runs the session of one target. Returns whether its reader did not fail.
 fn session(name: &str, seed: &str, seconds: &str, keep: bool) -> Result<bool> {
     let target = target::find(name)?;
-    let current = current_input(name);
+    let current = current_input(name, std::process::id());
     limits::watch(|| {
         eprintln!("an input took more than {} s of CPU time", limits::CPU_SECONDS);
         std::process::abort();

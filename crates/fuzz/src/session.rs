@@ -71,8 +71,8 @@ pub fn read(target: &FuzzTarget, input: &[u8], scratch: &Path) -> Result<bool, S
     }
 }
 
-/// Feeds `target` until `end`, from `seed`. The input that is being read is in `current`, so that
-/// whoever finds the process dead knows it.
+/// Feeds `target` until `end`, from `seed`. Writes each input to `current` before it is read, so
+/// that the input that ended the process can be found there.
 ///
 /// # Errors
 /// If the corpus or the scratch directory cannot be read or written.
@@ -126,7 +126,7 @@ fn pick<'i>(inputs: &'i [Vec<u8>], random: &mut Generator) -> &'i [u8] {
 }
 
 /// Returns a directory in memory if there is one, because each input is written to a file.
-fn scratch_root() -> PathBuf {
+pub fn scratch_root() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }
 }

@@ -11,7 +11,7 @@ pub enum ErrorKind {
     NoVerdict,
 }
 
-/// An error and its kind. The message tells the user what to do.
+/// An error and its kind. The message contains the fix.
 #[derive(Debug)]
 pub struct EngineError {
     /// Kind of the error.

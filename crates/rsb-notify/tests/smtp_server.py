@@ -19,8 +19,8 @@ numbers = itertools.count()
 class Handler:
     """Stores mails.
 
-    Rejects the sender `banned@lab.example` and the recipient `nobody@lab.example`; asks to try
-    `busy@lab.example` and `full@lab.example` again later.
+    Rejects the sender `banned@lab.example` and the recipient `nobody@lab.example`; answers
+    `busy@lab.example` and `full@lab.example` with a temporary error.
     """
 
     async def handle_MAIL(

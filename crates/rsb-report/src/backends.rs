@@ -113,7 +113,7 @@ pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
 
 /// Returns whether `device` belongs to the hardware in `group`. A device without a PCI address
 /// belongs only if no other device of its backend is in the group, because two identical GPUs could
-/// not be told apart.
+/// not be distinguished.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     if group.iter().any(|known| device.alike(known) == HardwareMatch::SameGpu) {
         return true;

@@ -53,7 +53,7 @@ pub enum Action {
     ToggleSingle,
     /// Compare the runs around the step of the selected series.
     CompareStep,
-    /// Copy the id of what is selected or shown.
+    /// Copy the id of the selected or shown entry.
     CopyId,
     /// Copy the command line that shows or measures it.
     CopyCommand,

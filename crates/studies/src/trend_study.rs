@@ -1,4 +1,4 @@
-//! `cargo xtask trend-study`: how often `trend` reports a change where there is none, how soon it
+//! `cargo xtask trend-study`: how often `trend` reports a change in unchanged series, how soon it
 //! detects a step, how well its change points agree with human annotations, and how long it takes.
 
 mod agreement;

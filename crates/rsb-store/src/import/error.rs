@@ -36,7 +36,7 @@ pub enum ImportError {
         path: PathBuf,
         /// The JSON error, if the file begins like JSON.
         syntax: Option<String>,
-        /// The most similar format and what it lacks, as the end of the sentence.
+        /// End of the message: the most similar format, and the marks that the file lacks.
         nearest: Option<String>,
     },
     /// Not valid JSON, or cut off.

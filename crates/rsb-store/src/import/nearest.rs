@@ -11,8 +11,8 @@ struct Resemblance {
     missing: Vec<&'static str>,
 }
 
-/// Returns the format that has most in common with a file, and what the file lacks, as the end of a
-/// sentence; `None` if no format has at least half of its marks in the file.
+/// Returns the end of a message: the format whose marks are most complete in the file, and the
+/// marks that it lacks. `None` if no format has at least half of its marks in the file.
 pub(super) fn guess(document: Option<&Value>, text: &str) -> Option<String> {
     // A list of documents is judged by its first.
     let document = document.map(|document| document.get(0).unwrap_or(document));

@@ -149,7 +149,7 @@ fn alert_at(history: &CaseHistory, started: Timestamp) -> Option<&TrackedAlert> 
     })
 }
 
-/// Returns the runs that the chart draws, with what the script shows of each.
+/// Returns the runs in the chart, each with the text of its tooltip.
 fn points(
     site: &Site<'_>,
     query: &CaseView,

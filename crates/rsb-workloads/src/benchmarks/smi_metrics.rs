@@ -106,7 +106,7 @@ fn prepare_in<'d>(
         None => None,
     };
     // A GPU selected by its PCI address is not the device of the case, so its type is set here. A
-    // test directory in place of sysfs counts as simulated.
+    // test directory that replaces sysfs counts as simulated.
     let device_type = elsewhere.map(|_| match options.sysfs_root {
         None => DeviceType::Gpu,
         Some(_) => DeviceType::Simulated,
