@@ -302,6 +302,7 @@ case "$*" in
 *--noplot* | *--max-time*) exit 2 ;;
 *--list*) printf 'counts::all::%s: benchmark\n' parse::short hash varies ;;
 *) printf 'counts::all::parse short:"a"\n  Instructions: %s|N/A (*********)\n' "$1"
+    printf '  Estimated Cycles: %s|N/A (*********)\n' $((3 * $1))
     printf 'counts::all::hash\n  Instructions: 700|N/A (*********)\n'
     echo >>"${0%/*}/calls"
     printf 'counts::all::varies\n  Instructions: %s|N/A\n' $((1 << $(wc -l <"${0%/*}/calls"))) ;;
@@ -335,6 +336,15 @@ fn cases_of_gungraun_are_judged_by_its_counts() {
         let counted = &result["comparisons"].as_array().unwrap()[..2];
         assert!(counted.iter().all(|row| row["metric"] == "instructions"), "{result:#}");
     }
+    let cycles = bench.run(&[&JSON[..], &["--decide-by", "estimated-cycles"]].concat()).expect(3);
+    let cycles = cycles.json();
+    let rows = rows(&cycles);
+    assert!(
+        is(&rows[0], "counts::all::hash", "Inconclusive")
+            && is(&rows[1], "counts::all::parse::short", "Regressed"),
+        "{rows:?}"
+    );
+    says(&cycles.to_string(), &["its harness printed no estimated cycles", "--cache-sim=yes"]);
     assert!(measured(&bench).is_empty(), "the other target did not change");
     std::fs::remove_file(tools.path().join("gungraun-runner")).unwrap();
     let result = bench.run(&JSON).expect(0).json();

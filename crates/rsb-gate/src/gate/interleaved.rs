@@ -44,6 +44,8 @@ pub struct Sides {
     /// Number of pairs after which each case was first judged slower or faster; recorded only if
     /// whole processes take turns.
     called: BTreeMap<CaseId, FirstCall>,
+    /// Counts of the cases whose harness counts instructions.
+    harness_counts: CaseCounts,
 }
 
 /// Limits on measuring.
@@ -84,7 +86,15 @@ impl Sides {
                 environment.clone(),
             )
         });
-        Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
+        Self {
+            programs,
+            cases,
+            environment,
+            baseline,
+            current,
+            called: BTreeMap::new(),
+            harness_counts: CaseCounts::new(),
+        }
     }
 
     /// Returns whether there are no cases to measure.
@@ -107,7 +117,8 @@ impl Sides {
         let mut settings =
             Settings { replicates: Count::exactly(rounds.first), ..Settings::of(Profile::Quick) };
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
-        let used = self.count_by_harness(limits.budget, listener);
+        let instructions = [CountedMetric::Instructions];
+        let used = self.count_by_harness(&instructions, limits.budget, listener);
         let budget = limits.budget.saturating_sub(used);
         let mut schedule = Schedule::new(budget);
         let timed = self.timed_cases();
@@ -183,28 +194,32 @@ impl Sides {
         sides.iter().all(|side| side.executables().is_some_and(|side| side.counts_itself(id)))
     }
 
-    /// Collects the instruction counts of cases whose harness reports them, unless they were
-    /// counted before, for at most `time`. Returns the time used.
-    fn count_by_harness(&mut self, time: Duration, listener: &mut Listener<'_>) -> Duration {
+    /// Adds `metrics` of cases whose harness counts instructions, and counts those that were not
+    /// counted before for at most `time`. Returns the time used.
+    fn count_by_harness(
+        &mut self,
+        metrics: &[CountedMetric],
+        time: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Duration {
         let SidePrograms::Benches(sides) = self.programs.clone() else { return Duration::ZERO };
-        let was_counted = |case: &Case| {
-            self.current.benchmarks.iter().any(|known| {
-                let has_count =
-                    !known.results.is_empty() || known.not_counted("instructions").is_some();
-                known.benchmark_id == case.id && has_count
-            })
-        };
-        let mut cases = self.cases.clone();
-        cases.retain(|case| self.counts_itself(&case.id) && !was_counted(case));
-        if cases.is_empty() {
+        let began = Instant::now();
+        let mut own = self.cases.clone();
+        own.retain(|case| self.counts_itself(&case.id));
+        if own.is_empty() {
             return Duration::ZERO;
         }
-        let began = Instant::now();
-        listener(&Event::CountingStarted { cases: cases.len() });
-        let ids: Vec<CaseId> = cases.iter().map(|case| case.id.clone()).collect();
-        let counts = harness::count_by_harness(&sides, &ids, began + time);
-        self.leave_times_out_of(&cases);
-        self.add_counts(&ids, &[CountedMetric::Instructions], &Ok(counts));
+        let mut uncounted = own.clone();
+        uncounted.retain(|case| !self.harness_counts.contains_key(&case.id));
+        if !uncounted.is_empty() {
+            listener(&Event::CountingStarted { cases: uncounted.len() });
+            let ids: Vec<CaseId> = uncounted.iter().map(|case| case.id.clone()).collect();
+            self.harness_counts.extend(harness::count_by_harness(&sides, &ids, began + time));
+            self.leave_times_out_of(&uncounted);
+        }
+        let counts = Ok(self.harness_counts.clone());
+        let ids: Vec<CaseId> = own.into_iter().map(|case| case.id).collect();
+        self.add_counts(&ids, metrics, &counts);
         began.elapsed()
     }
 
@@ -244,11 +259,14 @@ impl Sides {
         match self.programs.clone() {
             SidePrograms::Workers(layouts) => self.count_by_workers(&layouts),
             SidePrograms::Benches(sides) => {
-                let mut left = time;
-                if metrics.contains(&CountedMetric::Instructions) {
-                    left = left.saturating_sub(self.count_by_harness(time, listener));
-                }
-                self.count_benches(&sides, metrics, left)
+                let mut own = metrics.to_vec();
+                own.retain(|metric| metric.needs_valgrind());
+                let used = if own.is_empty() {
+                    Duration::ZERO
+                } else {
+                    self.count_by_harness(&own, time, listener)
+                };
+                self.count_benches(&sides, metrics, time.saturating_sub(used))
             }
         }
     }
@@ -309,14 +327,19 @@ impl Sides {
             "only Criterion and Divan run a requested number of iterations",
             "omit `--decide-by` to judge what its harness measures",
         );
+        let unprinted = Reason::new(
+            "counts",
+            "its harness printed no estimated cycles",
+            "let the benchmark simulate caches: `--cache-sim=yes` for Callgrind",
+        );
         let mut counted = 0;
         for id in ids {
             let count = match counts {
                 Ok(counts) => counts.get(id).cloned(),
                 Err(reason) => Some(Err(reason.clone())),
             };
-            // The harness already counted this case's instructions.
-            let is_own = self.counts_itself(id) && metrics.contains(&CountedMetric::Instructions);
+            // The harness already counted this case.
+            let is_own = self.counts_itself(id) && metrics.iter().all(|one| one.needs_valgrind());
             let is_counted = is_own && self.has_values(id);
             counted += usize::from(is_counted || matches!(count, Some(Ok(_))));
             for (which, run) in [&mut self.baseline, &mut self.current].into_iter().enumerate() {
@@ -331,8 +354,12 @@ impl Sides {
                             result.results.push(Fields::new());
                         }
                         let fields = &mut result.results[0];
+                        let (mut absent, values) = (metrics.to_vec(), &counts[which]);
+                        absent.retain(|metric| {
+                            !metric.fields().iter().any(|name| values.contains_key(name))
+                        });
                         for &name in metrics.iter().flat_map(|metric| metric.fields()) {
-                            if let Some(value) = counts[which].get(name) {
+                            if let Some(value) = values.get(name) {
                                 fields.set(name, *value);
                             }
                         }
@@ -340,6 +367,7 @@ impl Sides {
                             let source = if is_own { "callgrind" } else { "cachegrind" };
                             fields.set("instructions_source", source);
                         }
+                        not_counted(result, &absent, &unprinted);
                     }
                 }
             }

@@ -98,7 +98,7 @@ pub(crate) fn count_cases(
     Ok(cases.iter().map(|id| (id.clone(), conclude(id))).collect())
 }
 
-/// Collects the instruction counts of `cases`, whose [harness counts
+/// Collects the counts of `cases`, whose [harness counts
 /// them](Executables::counts_itself), until a deadline. Runs one process of each executable, and
 /// another one if the sides differ.
 pub(crate) fn count_by_harness(
@@ -231,9 +231,8 @@ impl Count {
         Ok(Self { iterations, values, clock_reads: many.clock_reads })
     }
 
-    /// Returns a count of instructions that the harness of a case printed.
-    fn of_harness(instructions: f64) -> Self {
-        let values = CountedValues::from([(INSTRUCTIONS, instructions)]);
+    /// Returns a count of `values` that the harness of a case printed.
+    fn of_harness(values: CountedValues) -> Self {
         Self { iterations: 1, values, clock_reads: 0 }
     }
 

@@ -11,7 +11,9 @@ use rsb_engine::judged;
 use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
 
+use super::counting::CountedValues;
 use super::criterion::CriterionTimes;
+use super::metric::INSTRUCTIONS;
 use super::{LISTING, Pace, criterion, divan, gungraun, libtest, volatile};
 use crate::build_place::{BuiltSide, code_size, compilers};
 
@@ -366,13 +368,13 @@ impl Executables {
         harness.is_some_and(|(_, harness)| *harness == HarnessKind::Gungraun)
     }
 
-    /// Returns the instructions of those of `cases` whose harness [counts
-    /// them](Self::counts_itself), from one process of each executable that ends before `until`.
+    /// Returns the counts of those of `cases` whose harness [counts
+    /// instructions](Self::counts_itself), from one process of each executable that ends before `until`.
     pub(super) fn count_by_harness(
         &self,
         cases: &[CaseId],
         until: Instant,
-    ) -> BTreeMap<CaseId, Result<f64, Reason>> {
+    ) -> BTreeMap<CaseId, Result<CountedValues, Reason>> {
         let mut outputs: BTreeMap<usize, Result<String, String>> = BTreeMap::new();
         let mut counts = BTreeMap::new();
         for id in cases.iter().filter(|id| self.counts_itself(id)) {
@@ -380,8 +382,12 @@ impl Executables {
             let output =
                 outputs.entry(case.place).or_insert_with(|| output_of_counts(&mut command, until));
             let count = output.as_ref().map_err(String::clone).and_then(|output| {
-                gungraun::instructions(output, &case.name)
-                    .ok_or_else(|| "its runner printed no `Instructions` for this case".to_owned())
+                let values = gungraun::counts(output, &case.name);
+                if values.contains_key(INSTRUCTIONS) {
+                    Ok(values)
+                } else {
+                    Err("its runner printed no `Instructions` for this case".to_owned())
+                }
             });
             let count = count.map_err(|why| Reason::new(format!("case {id}"), why, cure));
             counts.insert(id.clone(), count);
@@ -471,6 +477,9 @@ impl Executables {
         limit: Duration,
     ) -> Result<Samples, Reason> {
         let Asked { harness, case, mut command, cure } = self.ask_for(id)?;
+        if let (Some(side), Some(executable)) = (&self.side, self.of(id)) {
+            side.renew(&executable.program);
+        }
         let name = &case.name;
         let mut limit = limit;
         match harness {

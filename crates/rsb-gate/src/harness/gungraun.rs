@@ -9,10 +9,15 @@ use std::process::Command;
 
 use rsb_model::Reason;
 
-use super::counting::find_program;
+use super::counting::{CountedValues, find_program};
+use super::metric::{ESTIMATED_CYCLES, INSTRUCTIONS};
 
 /// Names of the runners. Every executable contains the name of the runner that it starts.
 pub(super) const RUNNERS: [&str; 2] = ["gungraun-runner", "iai-callgrind-runner"];
+
+/// Labels in a runner's output, and the fields of a result that contain their values.
+const LABELS: [(&str, &str); 2] =
+    [("Instructions", INSTRUCTIONS), ("Estimated Cycles", ESTIMATED_CYCLES)];
 
 /// Reason why the harness cannot be timed.
 pub(super) const NO_TIME: &str = "its harness counts instructions and measures no time";
@@ -65,22 +70,24 @@ fn print_plainly(command: &mut Command) {
     command.env("GUNGRAUN_COLOR", "never").env("IAI_CALLGRIND_COLOR", "never");
 }
 
-/// Returns the instructions of the case `name` in the `output` of a runner: the last count below
-/// its heading, which is the total over threads.
-pub(super) fn instructions(output: &str, name: &str) -> Option<f64> {
+/// Returns the counts of the case `name` in the `output` of a runner: the last ones below its
+/// heading, which are totals over threads. Without simulated caches, there are no cycles.
+pub(super) fn counts(output: &str, name: &str) -> CountedValues {
     let mut is_own = false;
-    let mut instructions = None;
+    let mut values = CountedValues::new();
     for line in output.lines() {
         let text = line.trim_start_matches([' ', '|', '-', '=']);
         if line.starts_with(char::is_alphabetic) {
             is_own = is_heading(line, name);
         } else if text.starts_with("Comparison with") {
             is_own = false;
-        } else if let Some(counts) = text.strip_prefix("Instructions:").filter(|_| is_own) {
-            instructions = counts.split('|').next().and_then(|new| new.trim().parse().ok());
+        } else if let Some((label, counts)) = text.split_once(':').filter(|_| is_own) {
+            let field = LABELS.iter().find(|(known, _)| *known == label).map(|(_, field)| *field);
+            let new = counts.split('|').next().and_then(|new| new.trim().parse().ok());
+            values.extend(field.zip(new));
         }
     }
-    instructions
+    values
 }
 
 /// Returns whether `line` is the heading of the case `name`, listed as `file::group::function::id`:
@@ -100,6 +107,7 @@ mod tests {
 lib::group::parse short:\"a::b c\"
   Instructions:                1734|N/A             (*********)
   L1 Hits:                     2359|N/A             (*********)
+  Estimated Cycles:            2494|N/A             (*********)
 lib::group::parse long:read(\"file\")
   ======= CALLGRIND ==================================================
   Instructions:             26214735|26214734        (+0.00000%) [+1.00000x]
@@ -119,15 +127,15 @@ Gungraun result: Ok. 4 without regressions; 0 regressed; 4 benchmarks finished i
 ";
 
     #[test]
-    fn instructions_are_read_by_the_name_of_the_list() {
+    fn counts_are_read_by_the_name_of_the_list() {
         for (name, expected) in [
-            ("lib::group::parse::short", Some(1734.0)),
-            ("lib::group::parse::long", Some(26_214_735.0)),
-            ("lib::group::threads", Some(300.0)),
-            ("lib::group::leaks", None),
-            ("lib::group::parse::other", None),
+            ("lib::group::parse::short", &[(INSTRUCTIONS, 1734.0), (ESTIMATED_CYCLES, 2494.0)][..]),
+            ("lib::group::parse::long", &[(INSTRUCTIONS, 26_214_735.0)]),
+            ("lib::group::threads", &[(INSTRUCTIONS, 300.0)]),
+            ("lib::group::leaks", &[]),
+            ("lib::group::parse::other", &[]),
         ] {
-            assert_eq!(instructions(OUTPUT, name), expected, "{name}");
+            assert_eq!(counts(OUTPUT, name), expected.iter().copied().collect(), "{name}");
         }
     }
 }
