@@ -31,6 +31,8 @@ struct Header<'a> {
     solution: Option<&'a str>,
     names: Vec<&'a str>,
     rows: usize,
+    /// Whether rows may follow.
+    is_open: bool,
 }
 
 pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
@@ -46,18 +48,28 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
             is_winner = false;
         } else if line.trim() == "Winner:" {
             is_winner = true;
-        } else if let Some(header) = header.as_mut().filter(|_| line.contains(',')) {
+        } else if let (Some(header), Some(solution)) = (&mut header, solution_of(line)) {
+            // Another solution with the same columns.
+            header.solution = Some(solution);
+            header.is_open = true;
+        } else if let Some(header) =
+            header.as_mut().filter(|header| header.is_open && line.contains(','))
+        {
+            // No value contains a space, so this is a log line between the tables.
+            if split_values(line).iter().any(|value| value.contains(char::is_whitespace)) {
+                continue;
+            }
             header.rows += 1;
             add(tool, header, line, sink);
-        } else if header.as_ref().is_some_and(|header| header.rows > 0) {
-            header = None;
+        } else if let Some(header) = header.as_mut().filter(|header| header.rows > 0) {
+            header.is_open = false;
         }
     }
     without_rows(header.as_ref(), sink);
 }
 
-/// Parses the column names in `line`, which must include the rate. They may follow the number of a
-/// solution, as in `[0]:`, or `[0]` in an old version.
+/// Parses the column names in `line`, which must include a measured value. They may follow the
+/// number of a solution, as in `[0]:`, or `[0]` in an old version.
 fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
     let line_names = line.trim();
     let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']'))
@@ -66,8 +78,17 @@ fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
         None => (None, line_names),
     };
     let names = split_values(names);
-    let is_header = names.iter().any(|name| name.eq_ignore_ascii_case(tool.gflops));
-    is_header.then_some(Header { line: number, solution, names, rows: 0 })
+    let is_header = names.iter().any(|name| {
+        [tool.gflops, tool.bandwidth, "rocblas-us"].iter().any(|own| name.eq_ignore_ascii_case(own))
+    });
+    is_header.then_some(Header { line: number, solution, names, rows: 0, is_open: true })
+}
+
+/// Returns the number of the solution in a line that contains nothing else, as in `[1]:`.
+fn solution_of(line: &str) -> Option<&str> {
+    let (solution, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+    let is_number = solution.bytes().all(|byte| byte.is_ascii_digit()) && !solution.is_empty();
+    (is_number && rest.trim_start_matches(':').trim().is_empty()).then_some(solution)
 }
 
 fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
@@ -139,7 +160,28 @@ impl Tool {
     }
 }
 
-const COMMON: &[&str] = &["us", "cpu-gflops", "cpu-us", "atol", "rtol", "norm_error*"];
+const COMMON: &[&str] = &[
+    "us",
+    "rocblas-us",
+    "(us)",
+    "cpu-*",
+    "atol",
+    "rtol",
+    "error",
+    "norm_error*",
+    "norm-error*",
+    "frobenius_norm_error",
+    // Clocks, spelled with `_` or, in older versions, with `-`.
+    "lowest_*",
+    "lowest-*",
+    "avg_*",
+    "avg-*",
+    "median_*",
+    "median-*",
+];
+
+/// Names of the column of the time in microseconds. Old versions of rocblas-bench use all of them.
+const TIMES: [&str; 3] = ["us", "rocblas-us", "(us)"];
 
 /// Returns the data type of an input matrix from a name such as `bf16_r`. Both kinds of 8-bit
 /// floats map to the same type.
@@ -149,6 +191,11 @@ fn factor(text: &str) -> Option<Dtype> {
         return Some(Dtype::Fp8);
     }
     name.parse().ok()
+}
+
+/// Returns whether a column is of the comparison with the CPU.
+fn is_of_cpu(name: &str) -> bool {
+    name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("cpu-"))
 }
 
 struct Row<'a> {
@@ -171,15 +218,26 @@ impl<'a> Row<'a> {
         text.parse().map(Some).map_err(|_| format!("`{name}` is `{text}`, not a number"))
     }
 
+    /// Returns the time in microseconds; `None` if the function prints only a rate.
+    fn time_us(&self) -> Result<Option<f64>, String> {
+        // In old versions, a time after the rate of the CPU is that of the CPU.
+        let of_gpu = self.columns.iter().take_while(|(name, _)| !is_of_cpu(name));
+        let mut names = of_gpu.map(|(name, _)| *name);
+        let name = names.find(|name| TIMES.iter().any(|time| name.eq_ignore_ascii_case(time)));
+        name.map_or(Ok(None), |name| self.number(name))
+    }
+
     fn to_case(&self, is_short: bool) -> Result<ImportedCase, String> {
-        let time_us = self.number("us")?.ok_or("it has no `us`")?;
-        let gflops = self.number(self.tool.gflops)?.ok_or("it has no rate")?;
-        self.check(gflops * time_us * 1e3, is_short)?;
+        let time_us = self.time_us()?;
+        let gflops = self.number(self.tool.gflops)?;
+        self.check(gflops.zip(time_us).map(|(gflops, time_us)| gflops * time_us * 1e3), is_short)?;
         let mut fields = self.parameters()?;
-        fields.set("time_us", time_us);
+        if let Some(time_us) = time_us {
+            fields.set("time_us", time_us);
+        }
         // Functions without arithmetic, or with very little, print a rate of zero.
         let bandwidth = self.number(self.tool.bandwidth)?.map(|rate| rate * self.tool.gigabyte);
-        for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", bandwidth)] {
+        for (field, value) in [("gflops", gflops), ("bandwidth_gb_s", bandwidth)] {
             if let Some(value) = value.filter(|value| *value != 0.0) {
                 fields.set(field, value);
             }
@@ -221,20 +279,20 @@ impl<'a> Row<'a> {
     }
 
     /// Checks that `operations`, computed from the measured values, match the matrix product, or
-    /// four times as many for complex numbers.
-    fn check(&self, operations: f64, is_short: bool) -> Result<(), String> {
+    /// four times as many for complex numbers. `None` if a value is not printed.
+    fn check(&self, operations: Option<f64>, is_short: bool) -> Result<(), String> {
         let is_product =
             ["transA", "transB", "m", "n", "k"].iter().all(|name| self.text(name).is_some())
                 && self.text("uplo").is_none()
                 && self.text("grouped_gemm").is_none_or(|grouped| grouped == "0");
-        if !is_product {
+        let Some(operations) = operations.filter(|_| is_product) else {
             let problem = || {
                 "it has fewer values than columns, and they cannot be checked against a matrix \
                  product"
                     .to_owned()
             };
             return if is_short { Err(problem()) } else { Ok(()) };
-        }
+        };
         let mut expected = 2.0 * self.number("batch_count")?.unwrap_or(1.0);
         for name in ["m", "n", "k"] {
             expected *= self.number(name)?.unwrap_or(f64::NAN);

@@ -22,8 +22,8 @@ pub(super) struct Dated {
     pub(super) is_guess: bool,
 }
 
-/// Time formats of vLLM and old versions of Google Benchmark.
-const FORMS: [&str; 2] = ["%Y%m%d-%H%M%S", "%Y/%m/%d-%H:%M:%S"];
+/// Time formats of vLLM and old versions of Google Benchmark, the last one on Windows.
+const FORMS: [&str; 3] = ["%Y%m%d-%H%M%S", "%Y/%m/%d-%H:%M:%S", "%m/%d/%y %H:%M:%S"];
 /// All time zone offsets are multiples of this, in seconds.
 const QUARTER: i64 = 15 * 60;
 /// Range of time zone offsets, in seconds: from 12 hours behind UTC to 14 hours ahead.
@@ -110,7 +110,12 @@ mod tests {
             ("2026-01-02T20:04:05Z", "2026-01-02T03:04:05Z", true),
             ("2026-03-02T02:04:05Z", "2026-01-02T03:04:05Z", true),
         ] {
-            for text in ["20260102-030405", "2026-01-02 03:04:05", "2026/01/02-03:04:05"] {
+            for text in [
+                "20260102-030405",
+                "2026-01-02 03:04:05",
+                "2026/01/02-03:04:05",
+                "01/02/26 03:04:05",
+            ] {
                 let dated = read(text, Unzoned::Local, written.parse().unwrap()).unwrap();
                 assert_eq!(
                     (dated.time.to_string().as_str(), dated.is_guess),

@@ -4,6 +4,8 @@
 //! Fits over several sizes (`_BigO`, `_RMS`) are coefficients instead of times, so they are not
 //! imported.
 
+use std::collections::HashSet;
+
 use rsb_model::{BenchmarkType, DeviceType, Fields, Samples};
 use serde_json::Value;
 
@@ -15,6 +17,9 @@ use super::{Importer, Input};
 
 /// Names of aggregates. Older versions only append them to the benchmark name.
 const AGGREGATES: [&str; 7] = ["mean", "median", "stddev", "cv", "min", "max", "statistics"];
+
+/// Names of the entries of a document.
+type Names<'a> = HashSet<&'a str>;
 
 /// All entries with the same name, in file order.
 struct Group<'a> {
@@ -34,8 +39,11 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
-    let document = json::document(input.text)?;
-    let entries = json::list(&document, "benchmarks")?;
+    json::documents(input.text)?.iter().try_for_each(|document| read_document(document, sink))
+}
+
+fn read_document(document: &Value, sink: &mut Sink) -> Result<(), Problem> {
+    let entries = json::list(document, "benchmarks")?;
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
     sink.read_timestamp(context, "date", Unzoned::Local)?;
     if json::text(context, "library_build_type") == Some("debug") {
@@ -57,12 +65,13 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut places = std::collections::HashMap::new();
+    let names: Names<'_> = entries.iter().filter_map(|entry| json::text(entry, "name")).collect();
     for entry in entries {
         let full = json::text(entry, "name").unwrap_or_default();
         if is_complexity(entry) {
             continue;
         }
-        let aggregate = aggregate_of(entry, full);
+        let aggregate = aggregate_of(entry, full, &names);
         let short =
             aggregate.and_then(|kind| full.strip_suffix(kind)?.strip_suffix('_')).unwrap_or(full);
         let name = json::text(entry, "run_name").unwrap_or(short);
@@ -90,11 +99,18 @@ fn is_complexity(entry: &Value) -> bool {
             .any(|key| entry.get(key).is_some() && entry.get("real_time").is_none())
 }
 
-fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
+fn aggregate_of<'a>(entry: &'a Value, name: &'a str, names: &Names<'_>) -> Option<&'a str> {
     match json::text(entry, "run_type") {
         Some("aggregate") => Some(json::text(entry, "aggregate_name").unwrap_or("unknown")),
         Some(_) => None,
-        None => name.rsplit_once('_').map(|(_, end)| end).filter(|end| AGGREGATES.contains(end)),
+        None => {
+            // Without a mean and a deviation, this is a benchmark that is named like an aggregate.
+            let (own, end) = name.rsplit_once('_')?;
+            let is_summarized = ["mean", "stddev"]
+                .iter()
+                .all(|kind| names.contains(format!("{own}_{kind}").as_str()));
+            Some(end).filter(|end| AGGREGATES.contains(end) && is_summarized)
+        }
     }
 }
 
@@ -225,6 +241,35 @@ mod tests {
         assert_eq!(outcomes, [failed, skipped, failed, failed, measured, failed]);
         assert_eq!(run.benchmarks[0].reason.as_ref().unwrap().why, "no file");
         assert_eq!(run.benchmarks[4].fields().unwrap().number("time_ms"), Some(2.0));
+    }
+
+    #[test]
+    fn old_documents_summarize_only_what_has_a_mean_and_a_deviation() {
+        let text = r#"{"context": {"date": "09/15/19 12:34:56"}, "benchmarks": [
+            {"name": "BM_std_min", "iterations": 10, "real_time": 5},
+            {"name": "BM_std_max", "iterations": 10, "real_time": 7},
+            {"name": "BM_a", "iterations": 10, "real_time": 2}, {"name": "BM_a", "iterations": 10, "real_time": 4},
+            {"name": "BM_a_mean", "iterations": 10, "real_time": 3}, {"name": "BM_a_stddev", "iterations": 0, "real_time": 1}]}"#;
+        let run = read(Format::GoogleBenchmark, &format!("{text}\n{text}")).unwrap();
+        let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        let names = ["BM_std_min", "BM_std_max", "BM_a"];
+        let expected = ["", "#2"]
+            .map(|end| names.map(|name| format!("cpu_performance/google-benchmark/{name}{end}")));
+        assert_eq!(ids, expected.concat(), "a second document is a second set of cases");
+        assert_eq!(run.started.to_string(), "2019-09-15T12:34:56Z");
+    }
+
+    #[test]
+    fn a_time_of_zero_is_a_failure_with_its_cause() {
+        let text = r#"{"context": {}, "benchmarks": [
+            {"name": "a", "iterations": 1000, "real_time": 0, "cpu_time": 0, "time_unit": "ns"},
+            {"name": "b_mean", "real_time": 0}, {"name": "b_stddev", "real_time": 0}]}"#;
+        let run = read(Format::GoogleBenchmark, text).unwrap();
+        assert_eq!((run.counts().failed, run.benchmarks.len()), (2, 2));
+        for case in &run.benchmarks {
+            let reason = case.reason.as_ref().unwrap().to_string();
+            assert!(reason.contains("resolution") && !reason.contains("unreadable"), "{reason}");
+        }
     }
 
     #[test]

@@ -14,14 +14,7 @@ const TOOL: Tool = Tool {
     bandwidth: "hipblaslt-gb/s",
     gigabyte: 1.073_741_824,
     measured: &[
-        // Columns of HIPBLASLT_BENCH_FREQ and HIPBLASLT_BENCH_EFF, spelled with `_` or, in older
-        // versions, with `-`.
-        "lowest_*",
-        "lowest-*",
-        "avg_*",
-        "avg-*",
-        "median_*",
-        "median-*",
+        // Columns of HIPBLASLT_BENCH_EFF.
         "total_gran",
         "tiles_per_cu",
         "num_cu's",
@@ -42,6 +35,8 @@ const TOOL: Tool = Tool {
         // Columns for solutions from the file in HIPBLASLT_TUNING_FILE.
         "solution_index",
         "soulution_index",
+        "kernel_name",
+        "solution_name",
         "gcnarchname",
         "cus",
     ],
@@ -164,6 +159,10 @@ mod tests {
                 "1,20000,100,8,9,72,99,98,0.1,noisy",
             ),
             (
+                "flush,hipblaslt-Gflops,us,solution_index,kernel_name,solution_name",
+                "1,20000,100,56537,Cijk_Ailk_Bljk,Cijk_Ailk_Bljk_MT16x16x32",
+            ),
+            (
                 "flush,hipblaslt-Gflops,us,solution_index,gcnArchName,CUs",
                 "1,20000,100,56537,gfx942,304",
             ),
@@ -172,6 +171,17 @@ mod tests {
             assert_eq!(run.benchmarks[0].benchmark_id, plain.benchmarks[0].benchmark_id, "{names}");
             assert_eq!(run.counts().measured, 1, "{run:?}");
         }
+    }
+
+    #[test]
+    fn solutions_may_share_one_line_of_column_names() {
+        let row = "N,N,1000,1000,1000,f16_r,f16_r,f32_r,20000,100\n    --Solution index: 7\n";
+        let names = "transA,transB,m,n,k,a_type,b_type,compute_type,hipblaslt-Gflops,us\n";
+        let text = format!("{names}[0]:\n{row}[1]:\n    {row}note: a,b,c\n");
+        let run = read(Format::HipblasltBench, &text).unwrap();
+        let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        assert_eq!((run.counts().measured, run.counts().failed), (2, 0), "{ids:?}");
+        assert!(ids[0].contains("/solution=0,transA=N") && ids[1].contains("/solution=1,"));
     }
 
     #[test]

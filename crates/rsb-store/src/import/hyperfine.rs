@@ -20,24 +20,28 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
-    let document = json::document(input.text)?;
-    for result in json::list(&document, "results")? {
-        let name = &name(result);
-        match reported_failure(result) {
-            Some(why) => sink.put_failed(name, why),
-            None => sink.put(name, command(result)),
+    for document in json::documents(input.text)? {
+        for result in json::list(&document, "results")? {
+            let name = &name(result);
+            match reported_failure(result) {
+                Some(why) => sink.put_failed(name, why),
+                None => sink.put(name, command(result)),
+            }
         }
     }
     Ok(())
 }
 
 /// Returns the command and its parameters, because `--command-name` gives all of them one name.
+/// Versions 1.6 to 1.10 write the value of the only parameter, without its name.
 fn name(result: &Value) -> String {
     let mut parameters: Vec<String> = result
         .get("parameters")
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
+        .map(|(name, value)| (name.as_str(), value))
+        .chain(result.get("parameter").map(|value| ("parameter", value)))
         .map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             format!("{name}={text}")
@@ -64,9 +68,7 @@ fn reported_failure(result: &Value) -> Option<&'static str> {
 fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
         Some(times) if !times.is_empty() => ImportedCase::of_processes(&times),
-        _ => ImportedCase::of(
-            Fields::new().with("time_ms", json::required_number(result, "median")? * 1e3),
-        ),
+        _ => summarized(result)?,
     };
     if let Some(peak) =
         json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max))
@@ -79,6 +81,17 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     if let Some(percent) = failed_percent(result) {
         found.fields.set("failed_runs_percent", percent);
     }
+    Ok(found)
+}
+
+/// Creates a case from the median, which versions before 1.6 do not write, or else from the mean.
+fn summarized(result: &Value) -> Result<ImportedCase, String> {
+    let (estimator, seconds) = match json::number(result, "median")? {
+        Some(median) => ("median", median),
+        None => ("mean", json::number(result, "mean")?.ok_or("it has neither times nor a mean")?),
+    };
+    let mut found = ImportedCase::of(Fields::new().with("time_ms", seconds * 1e3));
+    found.note("estimator", estimator);
     Ok(found)
 }
 
@@ -128,6 +141,20 @@ mod tests {
         let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
         let head = "cpu_performance/hyperfine/a/size=2";
         assert_eq!(ids, [format!("{head}/threads=4"), format!("{head}/threads=1")]);
+    }
+
+    #[test]
+    fn results_of_old_versions_have_one_parameter_and_no_median() {
+        let text = r#"{"results": [
+            {"command": "a", "mean": 1.5, "times": [1.0, 2.0], "parameter": 4},
+            {"command": "a", "mean": 2.5, "parameter": "5"}]}"#;
+        let run = read(Format::Hyperfine, text).unwrap();
+        let [first, second] = &run.benchmarks[..] else { panic!("{run:?}") };
+        assert!(first.benchmark_id.as_str().ends_with("/a/parameter=4"));
+        assert!(second.benchmark_id.as_str().ends_with("/a/parameter=5"));
+        assert_eq!(first.fields().unwrap().number("time_ms"), Some(1500.0));
+        assert_eq!(second.fields().unwrap().number("time_ms"), Some(2500.0));
+        assert_eq!(second.metadata["estimator"], "mean");
     }
 
     #[test]

@@ -18,10 +18,6 @@ pub(super) fn first(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-pub(super) fn document(text: &str) -> Result<Value, Problem> {
-    rsb_model::json::parse(text).map_err(Problem::Syntax)
-}
-
 pub(super) fn has_keys(document: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|key| document.get(key).is_some())
 }
@@ -113,12 +109,13 @@ pub(super) fn cut_document(text: &str) -> Option<Value> {
     serde_json::from_str(&document).ok()
 }
 
-/// Returns the line and cause of the error in a text that begins like JSON but is not valid.
+/// Returns the line, column and cause of the error in a text that begins like JSON but is not
+/// valid.
 pub(super) fn cut_off(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
     let error = serde_json::from_str::<Value>(text).err()?;
     let cause = if error.is_eof() { "it was cut off" } else { "it is not valid JSON" };
-    Some(format!("line {}: {cause}", error.line()))
+    Some(format!("line {}, column {}: {cause}", error.line(), error.column()))
 }

@@ -18,7 +18,14 @@ pub(super) fn clean<'t>(text: &'t str, is_output: &dyn Fn(&Value) -> bool) -> Co
     if is_json(text) {
         return Cow::Borrowed(text);
     }
-    let text = strip_prefixes(text);
+    let text = match remove_terminal_codes(text) {
+        Some(plain) => Cow::Owned(strip_prefixes(&plain).into_owned()),
+        None => strip_prefixes(text),
+    };
+    let text = match escape_backslashes(&text) {
+        Some(escaped) => Cow::Owned(escaped),
+        None => text,
+    };
     if let Some(json) = replace_non_numbers(&text).filter(|json| is_json(json)) {
         return Cow::Owned(json);
     }
@@ -26,6 +33,61 @@ pub(super) fn clean<'t>(text: &'t str, is_output: &dyn Fn(&Value) -> bool) -> Co
         Some(documents) => Cow::Owned(documents),
         None => text,
     }
+}
+
+/// Removes colors and other escape sequences of terminals. A carriage return without a line feed,
+/// as after each step of a progress bar, ends a line. Returns `None` if `text` contains neither.
+fn remove_terminal_codes(text: &str) -> Option<String> {
+    let has_lone_return =
+        text.split('\r').skip(1).any(|rest| !rest.is_empty() && !rest.starts_with('\n'));
+    if !(has_lone_return || text.contains('\u{1b}')) {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // A control sequence ends with a character from `@` to `~`.
+            '\u{1b}' if chars.next_if_eq(&'[').is_some() => {
+                while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {}
+            }
+            // A command, such as one that sets the title, ends with a bell or an escape.
+            '\u{1b}' if chars.next_if_eq(&']').is_some() => {
+                while chars.next().is_some_and(|c| !['\u{7}', '\u{1b}'].contains(&c)) {}
+                chars.next_if_eq(&'\\');
+            }
+            '\u{1b}' => {}
+            '\r' if chars.peek().is_some_and(|next| *next != '\n') => plain.push('\n'),
+            c => plain.push(c),
+        }
+    }
+    Some(plain)
+}
+
+/// Escapes backslashes that begin no escape sequence of JSON, as in a path that Google Benchmark
+/// before 1.5 writes on Windows. Returns `None` if that does not make `text` valid JSON.
+fn escape_backslashes(text: &str) -> Option<String> {
+    if !text.trim_start().starts_with('{') || !text.contains('\\') {
+        return None;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        let is_unicode = || {
+            let digits = after.get(1..5)?;
+            Some(digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        };
+        let is_sequence = after.starts_with(['"', '\\', '/', 'b', 'f', 'n', 'r', 't'])
+            || after.starts_with('u') && is_unicode() == Some(true);
+        escaped.push_str(before);
+        escaped.push_str(if is_sequence { "\\" } else { "\\\\" });
+        // The second half of a pair begins no sequence.
+        let pair = usize::from(after.starts_with('\\'));
+        escaped.push_str(&after[..pair]);
+        rest = &after[pair..];
+    }
+    escaped.push_str(rest);
+    is_json(&escaped).then_some(escaped)
 }
 
 /// Returns whether `text` consists only of one or several JSON documents.
@@ -137,7 +199,7 @@ fn first_document(text: &str) -> Option<(Value, usize)> {
 type Prefix = fn(&str) -> Option<&str>;
 
 /// Functions for all known prefixes of log lines.
-const PREFIXES: [Prefix; 8] = [
+const PREFIXES: [Prefix; 12] = [
     after_github_step,
     after_time,
     after_container_stream,
@@ -146,6 +208,10 @@ const PREFIXES: [Prefix; 8] = [
     after_bracket,
     after_service,
     after_journal_head,
+    after_civil_time,
+    after_level,
+    after_task,
+    after_host,
 ];
 
 /// Returns `text` without the prefixes that nearly all of its lines have.
@@ -246,6 +312,61 @@ fn after_journal_head(line: &str) -> Option<&str> {
     (is_process && [2, 5].contains(&words)).then_some(rest)
 }
 
+/// `2026-08-06 16:30:28,123 `, `[2026-08-06 16:30:28] `, `Aug 06 16:30:28 `: Python, Jenkins, `ts`.
+fn after_civil_time(line: &str) -> Option<&str> {
+    let is_clock = |word: &str| {
+        word.len() >= 8
+            && word.contains(':')
+            && word.bytes().all(|byte| byte.is_ascii_digit() || b":.,".contains(&byte))
+    };
+    let inner = line.strip_prefix('[').unwrap_or(line);
+    let (date, rest) = inner.split_once(' ')?;
+    let (is_date, rest) = if MONTHS.contains(&date) {
+        let (day, rest) = rest.trim_start().split_once(' ')?;
+        (day.len() <= 2 && day.parse::<u8>().is_ok(), rest)
+    } else {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || b"-/".contains(&byte);
+        (date.len() == 10 && date.bytes().all(is_digit), rest)
+    };
+    let (clock, rest) = rest.split_once([' ', ']']).unwrap_or((rest, ""));
+    if !(is_date && is_clock(clock)) {
+        return None;
+    }
+    // After a time in brackets, a space separates the content.
+    let is_bracketed = inner.len() < line.len();
+    Some(if is_bracketed { rest.strip_prefix(' ').unwrap_or(rest) } else { rest })
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// ` - INFO - `, `[INFO] `, `INFO: `: the level of a logger.
+fn after_level(line: &str) -> Option<&str> {
+    const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "WARN", "ERROR"];
+    let head = line.trim_start_matches([' ', '-', '|', '[']);
+    let rest = LEVELS.iter().find_map(|level| head.strip_prefix(level))?;
+    let rest = rest.strip_prefix(']').unwrap_or(rest);
+    let rest = rest.strip_prefix(':').unwrap_or(rest);
+    if rest.trim().is_empty() {
+        return Some("");
+    }
+    [" - ", " | ", " "].iter().find_map(|separator| rest.strip_prefix(separator))
+}
+
+/// `(worker1, rank=1, pid=123) `, `(RayWorker pid=123) `: Ray and SkyPilot.
+fn after_task(line: &str) -> Option<&str> {
+    let (tag, rest) = line.strip_prefix('(')?.split_once(')')?;
+    tag.contains("pid=").then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// `gpu-01: `: pdsh, clush and `srun --label`.
+fn after_host(line: &str) -> Option<&str> {
+    let (host, rest) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
+    let is_host = host.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    is_host.then_some(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,12 +402,49 @@ mod tests {
             "[host:4711] ",
             "Aug 06 16:30:28 host bench[123]: ",
             "2026-08-06T16:30:28+02:00 host bench[123]: ",
+            "2026-08-06 16:30:28.123 ",
+            "[2026-08-06 16:30:28] ",
+            "2026-08-06 16:30:28,123 - INFO - ",
+            "[INFO] ",
+            "Aug  6 16:30:28 ",
+            "(worker1, rank=1, pid=123, ip=10.0.0.2) ",
+            "(RayWorker pid=123) ",
+            "gpu-01: ",
         ] {
             let mut text = String::new();
             for line in lines {
                 text.extend([prefix, line, "\n"]);
             }
             assert_eq!(strip_prefixes(&text), lines.join("\n") + "\n", "{prefix}");
+        }
+    }
+
+    #[test]
+    fn terminal_codes_are_removed_and_a_lone_return_ends_a_line() {
+        for (text, expected) in [
+            ("\u{1b}[1;31mred\u{1b}[0m\r\n8 2", Some("red\r\n8 2")),
+            ("\u{1b}]0;title\u{7}a\u{1b}]0;b\u{1b}\\c", Some("ac")),
+            ("10 %\r100 %\r{\"a\": 1}\n", Some("10 %\n100 %\n{\"a\": 1}\n")),
+            ("a\rb\r", Some("a\nb\r")),
+            ("a\r\nb\r\n", None),
+            ("cut\u{1b}[", Some("cut")),
+        ] {
+            assert_eq!(remove_terminal_codes(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn paths_of_windows_are_escaped_if_that_makes_a_document() {
+        for (text, expected) in [
+            (r#"{"a": "C:\Users\x\usr\b.exe"}"#, Some(r#"{"a": "C:\\Users\\x\\usr\b.exe"}"#)),
+            (
+                r#"{"a": "\\\\host\.", "b": "\u00e9"}"#,
+                Some(r#"{"a": "\\\\host\\.", "b": "\u00e9"}"#),
+            ),
+            (r#"{"a": "\."#, None),
+            (r#"{"a": 1}"#, None),
+        ] {
+            assert_eq!(escape_backslashes(text).as_deref(), expected, "{text}");
         }
     }
 

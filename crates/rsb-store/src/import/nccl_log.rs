@@ -214,7 +214,7 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
         let line = strip_tag(line);
-        match line.strip_prefix('#') {
+        match line.strip_prefix('#').or_else(|| Some(line).filter(|line| is_unmarked(line))) {
             Some(comment) => reader.comment(comment.trim(), index + 1),
             None => reader.other(line, index + 1),
         }
@@ -223,12 +223,33 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     reader.closed
 }
 
+/// A program named in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Program<'a> {
+    name: &'a str,
+    /// Whether an option such as `-b` follows the name.
+    has_options: bool,
+}
+
+/// Returns whether `line` is a comment whose `#` was lost, as in a copy from a web page.
+fn is_unmarked(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(4).collect();
+    match words.as_slice() {
+        ["nThread" | "nThreads" | "nThread:" | "nThreads:", ..] => true,
+        ["Rank", rank, "Pid" | "Group", ..] => rank.parse::<u64>().is_ok(),
+        ["size", "count", ..] => line.contains("algbw"),
+        ["out-of-place", ..] | ["in-place", ..] => words.len() <= 2,
+        ["Out", "of", "bounds", ..] | ["Avg", "bus", "bandwidth", ..] => true,
+        _ => false,
+    }
+}
+
 #[derive(Default)]
 struct Reader<'a> {
     closed: Vec<Section<'a>>,
     section: Section<'a>,
-    /// Programs named in lines before the table.
-    programs: Vec<&'a str>,
+    /// Programs named in lines before the table, in the order of their last mention.
+    programs: Vec<Program<'a>>,
     /// Text of the previous comment line.
     title: &'a str,
     messages: Messages<'a>,
@@ -261,7 +282,7 @@ impl<'a> Reader<'a> {
                 self.close();
             }
             self.section.name = Some(name.trim()).filter(|name| !name.is_empty());
-        } else if words.first() == Some(&"nThread") {
+        } else if words.first().is_some_and(|word| is_named(word, "nThread")) {
             if self.section.columns.is_some() || self.section.ranks_each > 0 {
                 self.close();
             }
@@ -314,11 +335,22 @@ impl<'a> Reader<'a> {
         if self.section.is_ended {
             self.close();
         }
-        if let (None, [program]) = (self.section.name, self.programs.as_slice()) {
-            self.section.name = Some(program);
+        if self.section.name.is_none() {
+            self.section.name = self.only_program();
         }
         self.programs.clear();
         self.section.columns = Some(columns);
+    }
+
+    /// Returns the program that was named before the table, or the only one that was named with
+    /// options, as in a command, if it was also the last: output of a build may name all programs.
+    fn only_program(&self) -> Option<&'a str> {
+        if let [only] = self.programs.as_slice() {
+            return Some(only.name);
+        }
+        let last = self.programs.last().filter(|last| last.has_options)?;
+        let commands = self.programs.iter().filter(|program| program.has_options);
+        (commands.count() == 1).then_some(last.name)
     }
 
     fn other(&mut self, line: &'a str, number: usize) {
@@ -328,9 +360,11 @@ impl<'a> Reader<'a> {
             self.row(message.unwrap_or(line), message.is_some(), number);
         } else {
             for program in programs(line) {
-                if !self.programs.contains(&program) {
-                    self.programs.push(program);
-                }
+                let known = self.programs.iter().position(|own| own.name == program.name);
+                let before = known.map(|at| self.programs.remove(at));
+                let had_options = before.is_some_and(|before| before.has_options);
+                let has_options = program.has_options || had_options;
+                self.programs.push(Program { has_options, ..program });
             }
         }
     }
@@ -341,15 +375,22 @@ fn begins_with_size(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
 }
 
-/// Returns the number of ranks per process, from the words of `nThread 1 nGpus 8 …`.
+/// Returns the number of ranks per process, from the words of `nThread 1 nGpus 8 …`, or of
+/// `nThreads: 1 nGpus: 8 nRanks: 1 …` in rccl-tests, where `nRanks` are those of a GPU.
 fn ranks_each(words: &[&str]) -> usize {
-    let threads = number_after(words, "nThread").unwrap_or(1);
-    threads.saturating_mul(number_after(words, "nGpus").unwrap_or(1))
+    let numbers = ["nThread", "nGpus", "nRanks"].map(|name| number_after(words, name).unwrap_or(1));
+    numbers.into_iter().fold(1, usize::saturating_mul)
 }
 
 fn number_after(words: &[&str], name: &str) -> Option<usize> {
-    let at = words.iter().position(|word| *word == name)?;
+    let at = words.iter().position(|word| is_named(word, name))?;
     words.get(at + 1)?.parse().ok()
+}
+
+/// Returns whether `word` is `name`, or its plural, optionally with a colon.
+fn is_named(word: &str, name: &str) -> bool {
+    let word = word.strip_suffix(':').unwrap_or(word);
+    word == name || word.strip_suffix('s') == Some(name)
 }
 
 /// Removes the launcher's tag from `line`: `[1,0]<stdout>:`, `[host:123]`, `[0]`, `0:`.
@@ -376,13 +417,28 @@ fn strip_tag(line: &str) -> &str {
 }
 
 /// Returns the nccl-tests programs named in `line`, such as `all_reduce_perf` in a command.
-fn programs(line: &str) -> impl Iterator<Item = &str> {
-    let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    words.filter(|word| {
-        COLLECTIVES
-            .iter()
-            .any(|name| word.strip_prefix(name).is_some_and(|end| end.starts_with("_perf")))
-    })
+fn programs(line: &str) -> Vec<Program<'_>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for (at, _) in line.match_indices("_perf") {
+        let (head, tail) = line.split_at(at);
+        let start = head.trim_end_matches(is_part).len();
+        let end = line.len() - tail.trim_start_matches(is_part).len();
+        let (Some(collective), Some(name)) = (line.get(start..at), line.get(start..end)) else {
+            continue;
+        };
+        if COLLECTIVES.contains(&collective) {
+            let next = line.get(end..).and_then(|rest| rest.split_whitespace().next());
+            found.push(Program { name, has_options: next.is_some_and(is_option) });
+        }
+    }
+    found
+}
+
+/// Returns whether `word` is an option of the programs, such as `-b` or `--minbytes`. An option of
+/// a compiler, such as `-L/usr/lib`, is not.
+fn is_option(word: &str) -> bool {
+    word.starts_with("--") || (word.len() == 2 && word.starts_with('-'))
 }
 
 /// Returns the program that the file name indicates, if there is exactly one: `all_reduce_perf` for
@@ -446,7 +502,11 @@ mod tests {
     fn commands_name_programs() {
         let line = "mpirun -np 8 -x A=1 /opt/nccl-tests/build/all_reduce_perf -b 8; \
                     ./alltoall_perf_mpi my_all_reduce_perf";
-        assert_eq!(programs(line).collect::<Vec<_>>(), ["all_reduce_perf", "alltoall_perf_mpi"]);
-        assert_eq!(programs("all_reduce.cu reduce perf").count(), 0);
+        let found: Vec<(&str, bool)> =
+            programs(line).iter().map(|program| (program.name, program.has_options)).collect();
+        assert_eq!(found, [("all_reduce_perf", true), ("alltoall_perf_mpi", false)]);
+        assert!(programs("all_reduce.cu reduce perf").is_empty());
+        let linked = programs("g++ -o build/all_reduce_perf -L/usr/lib");
+        assert!(matches!(&linked[..], [program] if !program.has_options), "{linked:?}");
     }
 }

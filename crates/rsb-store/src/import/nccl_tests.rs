@@ -411,9 +411,21 @@ mod tests {
             assert!(ids(&run)[0].starts_with(&format!("{name}/ranks=2/")), "{:?}", ids(&run));
         }
         let built = "g++ -o build/all_reduce_perf\ng++ -o build/all_gather_perf\n";
+        let command = "+ mpirun -np 2 build/all_reduce_perf -b 8 -g 1\n";
+        let run = import_text(
+            Path::new("out.log"),
+            &format!("{built}{command}{unnamed}"),
+            None,
+            Timestamp::UNIX_EPOCH,
+        )
+        .unwrap();
+        assert!(ids(&run)[0].starts_with("all_reduce_perf/ranks=2/"), "{:?}", ids(&run));
         for (file, text) in [
             ("out.log", unnamed.clone()),
             ("out.log", format!("{built}{unnamed}")),
+            // Another program after the command may be the one that ran.
+            ("out.log", format!("{command}{built}{unnamed}")),
+            ("out.log", format!("{command}build/all_gather_perf -b 8\n{unnamed}")),
             ("all_reduce.log", format!("{unnamed}{unnamed}")),
             ("out.log", format!("{}{unnamed}", sample(Format::NcclTests))),
         ] {
@@ -510,6 +522,32 @@ mod tests {
             read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured,
             0
         );
+    }
+
+    #[test]
+    fn a_log_without_its_number_signs_is_read() {
+        let text = sample(Format::NcclTests);
+        let run = read(Format::NcclTests, &text.replace("# ", "").replace("#  ", "")).unwrap();
+        let named = read(
+            Format::NcclTests,
+            &format!("# Collective test starting: all_reduce_perf\n{}", text.replace("# ", " ")),
+        )
+        .unwrap();
+        assert_eq!(run.counts(), named.counts());
+        assert_eq!(named.benchmarks, read(Format::NcclTests, text).unwrap().benchmarks);
+    }
+
+    #[test]
+    fn the_head_of_rccl_tests_has_colons() {
+        let head = "# nThread: 1 nGpus: 2 minBytes: 8 maxBytes: 8 step: 2(factor)\n#\n";
+        let ranked = "# nThreads: 1 nGpus: 2 nRanks: 2 minBytes: 8 maxBytes: 8\n#\n";
+        let table = table(TITLE, &NAMES.replace("#wrong", "error"), &ROW.replace(" 0 ", " 4e-07 "));
+        let text =
+            format!("./all_reduce_perf -b 8\n{head}{table}./broadcast_perf -b 8\n{ranked}{table}");
+        let run = import_text(Path::new("x"), &text, None, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((run.counts().measured, run.counts().failed), (4, 0), "{run:?}");
+        assert!(ids(&run)[0].starts_with("all_reduce_perf/ranks=2/"), "{:?}", ids(&run));
+        assert!(ids(&run)[2].starts_with("broadcast_perf/ranks=4/"), "{:?}", ids(&run));
     }
 
     #[test]

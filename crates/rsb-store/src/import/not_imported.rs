@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::json;
+
 struct NotImported {
     is: fn(&Value) -> bool,
     name: &'static str,
@@ -30,11 +32,27 @@ const ALL: &[NotImported] = &[
         name: "the summary of a sweep (`vllm bench sweep`)",
         cure: "import the `run=….json` files next to it, one for each run",
     },
+    NotImported { is: is_sglang, name: "the JSON of SGLang's `bench_serving`", cure: SGLANG_CURE },
     NotImported {
-        is: is_sglang,
-        name: "the JSON of SGLang's `bench_serving`",
-        cure: "measure with `vllm bench serve --save-result`, which can send requests to any server of \
-               the OpenAI interface",
+        is: |document| {
+            has(document, &["batch_size", "input_len", "output_len", "overall_throughput"])
+        },
+        name: "the JSON of SGLang's `bench_one_batch`",
+        cure: SGLANG_CURE,
+    },
+    NotImported {
+        is: |document| has(document, &["backend", "successful_requests", "total_throughput"]),
+        name: "the JSON of SGLang's `bench_offline_throughput`",
+        cure: SGLANG_CURE,
+    },
+    NotImported {
+        is: |document| {
+            has(document, &["mean", "median", "slope"])
+                && document.pointer("/mean/point_estimate").is_some()
+                || json::text(document, "reason") == Some("benchmark-complete")
+        },
+        name: "the estimates of one Criterion case",
+        cure: CRITERION_CURE,
     },
     NotImported {
         is: |document| has(document, &["lastUpdate", "repoUrl", "entries"]),
@@ -49,7 +67,7 @@ const ALL: &[NotImported] = &[
     NotImported {
         is: |document| has(document, &["iters", "times"]) || is_old_sample(document),
         name: "the samples of one Criterion case",
-        cure: "compare the directory of all cases, such as target/criterion",
+        cure: CRITERION_CURE,
     },
 ];
 
@@ -69,8 +87,8 @@ const TEXTS: &[TextNotImported] = &[
     },
     TextNotImported {
         marks: &["serving benchmark result"],
-        name: "the printed result of `vllm bench serve`",
-        cure: "import the JSON of `--save-result`",
+        name: "the printed result of `vllm bench serve` or of SGLang's `bench_serving`",
+        cure: "import the JSON of `vllm bench serve --save-result`",
     },
     TextNotImported {
         marks: &["name,iterations,real_time,cpu_time"],
@@ -88,9 +106,29 @@ const TEXTS: &[TextNotImported] = &[
         cure: "import the JSON of `--export-json FILE`",
     },
     TextNotImported {
-        marks: &["| command | mean ["],
-        name: "the Markdown table of hyperfine",
+        marks: &["| command ", "| mean ["],
+        name: "the Markdown or Org table of hyperfine",
         cure: "import the JSON of `--export-json FILE`",
+    },
+    TextNotImported {
+        marks: &["| mean ["],
+        name: "the AsciiDoc table of hyperfine",
+        cure: "import the JSON of `--export-json FILE`",
+    },
+    TextNotImported {
+        marks: &["command,mean,stddev,"],
+        name: "the CSV of hyperfine",
+        cure: "import the JSON of `--export-json FILE`",
+    },
+    TextNotImported {
+        marks: &["time:   [", "]"],
+        name: "the printed result of Criterion",
+        cure: CRITERION_CURE,
+    },
+    TextNotImported {
+        marks: &["test ", " ... bench: ", " ns/iter "],
+        name: "the printed result of `cargo bench` with libtest",
+        cure: "measure with Criterion, and compare its directory target/criterion",
     },
     TextNotImported {
         marks: &["name (time in "],
@@ -105,6 +143,10 @@ const TEXTS: &[TextNotImported] = &[
     TextNotImported { marks: &["nccl info"], name: PART_OF_NCCL, cure: NCCL_CURE },
     TextNotImported { marks: &["# avg bus bandwidth"], name: PART_OF_NCCL, cure: NCCL_CURE },
 ];
+
+const SGLANG_CURE: &str = "measure with `vllm bench serve --save-result`, which can send requests \
+                           to any server of the OpenAI interface";
+const CRITERION_CURE: &str = "compare the directory of all cases, such as target/criterion";
 
 const PART_OF_NCCL: &str =
     "a part of a log of NCCL or RCCL without the head of the table (`size`, `time`, `algbw` …)";
@@ -127,8 +169,17 @@ fn text_reason(text: &str) -> Option<(&'static str, &'static str)> {
         return Some((HISTORY, HISTORY_CURE));
     }
     let text = text.to_ascii_lowercase();
+    // Tables are padded, so marks are also searched for in lines with single spaces.
+    let lines: Vec<(&str, String)> = text
+        .lines()
+        .map(|line| (line, line.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .collect();
     let is_known = |known: &&TextNotImported| {
-        text.lines().any(|line| known.marks.iter().all(|mark| line.contains(mark)))
+        lines.iter().any(|(line, squeezed)| {
+            [line, squeezed.as_str()]
+                .iter()
+                .any(|line| known.marks.iter().all(|mark| line.contains(mark)))
+        })
     };
     TEXTS.iter().find(is_known).map(|known| (known.name, known.cure))
 }
@@ -235,13 +286,39 @@ mod tests {
                 "vllm bench sweep",
                 "run=",
             ),
-            ("==== Serving Benchmark Result ====", "vllm bench serve", "--save-result"),
+            (
+                r#"{"run_name": "a", "batch_size": 1, "input_len": 8, "output_len": 8, "overall_throughput": 9.0}"#,
+                "bench_one_batch",
+                "vllm bench serve",
+            ),
+            (
+                r#"{"backend": "engine", "successful_requests": 8, "total_throughput": 9.0}"#,
+                "bench_offline_throughput",
+                "vllm bench serve",
+            ),
+            (
+                r#"{"mean": {"point_estimate": 1.0}, "median": {}, "slope": null}"#,
+                "Criterion",
+                "target/criterion",
+            ),
+            (
+                r#"{"reason": "benchmark-complete", "id": "a", "measured_values": [1.0]}"#,
+                "Criterion",
+                "target/criterion",
+            ),
+            ("fib 20    time:   [26.0 us 26.2 us 26.5 us]", "Criterion", "target/criterion"),
+            ("test a ... bench:   1,234 ns/iter (+/- 56)", "libtest", "Criterion"),
+            ("==== Serving Benchmark Result ====", "SGLang", "--save-result"),
+            ("command,mean,stddev,median,user,system,min,max\n", "hyperfine", "--export-json"),
+            ("| Command  |  Mean [ms] |  Min [ms] |", "hyperfine", "--export-json"),
+            ("|===\n| Command \n| Mean [ms] \n", "hyperfine", "--export-json"),
             ("name,iterations,real_time,cpu_time,time_unit\n", "Google", "--benchmark_out"),
             ("Benchmark     Time     CPU   Iterations\n", "Google", "--benchmark_out"),
             ("  Time (mean ± σ):  1.0 ms", "hyperfine", "--export-json"),
             ("| Command | Mean [ms] | Min [ms] |", "hyperfine", "--export-json"),
             ("Name (time in us)   Min", "pytest-benchmark", "--benchmark-json"),
             ("| Size | Samples | CPU Time | Noise | GPU Time |", "nvbench", "--json"),
+            ("|  Size  | Samples |  CPU Time  |  Noise  |  GPU Time  |", "nvbench", "--json"),
             ("node:7:9 [0] NCCL INFO comm destroyed", "NCCL", "whole output"),
             ("# Out of bounds values : 0 OK\n# Avg bus bandwidth : 336", "NCCL", "whole output"),
         ] {

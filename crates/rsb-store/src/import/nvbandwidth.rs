@@ -107,11 +107,8 @@ impl<'a> Test<'a> {
         } else if is_title(line) {
             let part = part_of(line);
             self.matrices.push(Matrix { test: self.name, part, title: line, ..Matrix::default() });
-        } else if let Some((_, error)) =
-            line.split_once(':').filter(|(word, _)| word.eq_ignore_ascii_case("error"))
-        {
-            self.error =
-                Some(error.trim()).filter(|error| !error.is_empty()).or(Some("no message"));
+        } else if let Some(error) = error(line) {
+            self.error = self.error.or(Some(error));
         } else if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none())
         {
             if matrix.columns.is_empty() {
@@ -125,6 +122,17 @@ impl<'a> Test<'a> {
             }
         }
     }
+}
+
+/// Returns the message of a line such as `ERROR: …`, `NVML_ERROR: [name] …`, or `[CUDA_ERROR_…] …
+/// in expression …`.
+fn error(line: &str) -> Option<&str> {
+    if ["[CUDA_ERROR_", "[cudaError", "ASSERT in "].iter().any(|start| line.starts_with(start)) {
+        return Some(line);
+    }
+    let (word, error) = line.split_once(':')?;
+    let is_error = ["error", "nvml_error"].iter().any(|own| word.eq_ignore_ascii_case(own));
+    is_error.then_some(if error.trim().is_empty() { "no message" } else { error.trim() })
 }
 
 /// Parses the name and the sum of a matrix: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5 GB/s`.
@@ -442,11 +450,17 @@ mod tests {
             let run = read(Format::Nvbandwidth, &text).unwrap();
             assert_eq!(run.counts().failed, failed, "{text}\n{run:?}");
         }
-        let waived = "Running a.\nWaived: no\nRunning b.\nERROR: out of memory\n";
+        let waived = "Running a.\nWaived: no\nRunning b.\nERROR: out of memory\nRunning c.\n\
+                      [CUDA_ERROR_OUT_OF_MEMORY] out of memory in expression f() in main()\n\
+                      Running d.\nNVML_ERROR: [Unknown] in expression g()\n";
         let run = read(Format::Nvbandwidth, waived).unwrap();
         let outcomes: Vec<Outcome> = run.benchmarks.iter().map(|case| case.outcome).collect();
-        assert_eq!(outcomes, [Outcome::Skipped, Outcome::Failed]);
-        assert_eq!(run.benchmarks[1].reason.as_ref().unwrap().why, "out of memory");
+        let failed = Outcome::Failed;
+        assert_eq!(outcomes, [Outcome::Skipped, failed, failed, failed]);
+        let whys = [1, 2, 3].map(|at| run.benchmarks[at].reason.as_ref().unwrap().why.as_str());
+        assert_eq!(whys[0], "out of memory");
+        assert!(whys[1].starts_with("[CUDA_ERROR_OUT_OF_MEMORY]"), "{whys:?}");
+        assert!(whys[2].starts_with("[Unknown]"), "{whys:?}");
     }
 
     const JSON: &str = r#"{"nvbandwidth": {"version": "v0.8", "testcases": [

@@ -30,8 +30,12 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
-    let document = json::document(input.text)?;
-    let benchmarks = json::list(&document, "benchmarks")?;
+    let documents = json::documents(input.text)?;
+    documents.iter().try_for_each(|document| read_document(input.path, document, sink))
+}
+
+fn read_document(path: &Path, document: &Value, sink: &mut Sink) -> Result<(), Problem> {
+    let benchmarks = json::list(document, "benchmarks")?;
     match document.pointer("/meta/version/json/major") {
         None => {
             let problem = "it is nvbench JSON from before schema 1 (without `meta.version.json`), \
@@ -52,7 +56,7 @@ fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         Some(_) => {}
     }
     let devices = document.get("devices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let source = Source { path: input.path, devices };
+    let source = Source { path, devices };
     for benchmark in benchmarks {
         let name = json::text(benchmark, "name").unwrap_or("unnamed");
         match json::list(benchmark, "states") {

@@ -21,18 +21,19 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
-    let document = json::document(input.text)?;
-    let tests = json::list(&document, "benchmarks")?;
-    // Up to version 4.0, the time is from `utcnow` and has no zone; since 5.0, it is from
-    // `now(timezone.utc)` and has one.
-    sink.read_timestamp(&document, "datetime", Unzoned::Utc)?;
-    for one in tests {
-        let name =
-            json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
-        if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {
-            sink.put_failed(name, "the test ended with an error");
-        } else {
-            sink.put(name, test(one));
+    for document in json::documents(input.text)? {
+        let tests = json::list(&document, "benchmarks")?;
+        // Up to version 4.0, the time is from `utcnow` and has no zone; since 5.0, it is from
+        // `now(timezone.utc)` and has one.
+        sink.read_timestamp(&document, "datetime", Unzoned::Utc)?;
+        for one in tests {
+            let name =
+                json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
+            if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {
+                sink.put_failed(name, "the test ended with an error");
+            } else {
+                sink.put(name, test(one));
+            }
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(super) const IMPORTER: Importer = Importer {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::Outcome;
+    use rsb_model::{Outcome, Run};
 
     use crate::import::Format;
     use crate::import::mutations::{read, sample};
@@ -58,6 +58,51 @@ mod tests {
         let id = gemm.benchmark_id.as_str();
         assert!(id.contains(",alpha=(1,0),lda=1000,beta=(0,-2.5),ldb=1000,"), "{id}");
         assert_eq!(gemm.fields().unwrap().number("gflops"), Some(80_000.0));
+    }
+
+    #[test]
+    fn columns_of_old_versions_and_of_clocks_are_no_part_of_an_id() {
+        let id = |run: &Run| run.benchmarks[0].benchmark_id.as_str().to_owned();
+        let gemm = "transA,transB,M,N,K";
+        let plain = format!("{gemm},rocblas-Gflops,us\nN,N,1000,1000,1000,20000,100\n");
+        let plain = read(Format::RocblasBench, &plain).unwrap();
+        for (names, values) in [
+            ("rocblas-Gflops,us,CPU-Gflops,us,norm-error", "20000,100,50,40000,1e-7"),
+            ("rocblas-Gflops, (us) ,CPU-Gflops,(us),norm_error_1", "20000, 100 ,50,40000,0"),
+            ("lowest-avg-freq,avg-MCLK,rocblas-Gflops,us", "1100,900, 20000, 100"),
+        ] {
+            let text = format!("{gemm},{names}\nN,N,1000,1000,1000,{values}\n");
+            let run = read(Format::RocblasBench, &text).unwrap();
+            assert_eq!(id(&run), id(&plain), "{names}");
+            assert_eq!(run.benchmarks[0].fields(), plain.benchmarks[0].fields(), "{names}");
+        }
+        for (text, time, bandwidth) in [
+            (
+                "N,incx,rocblas-Gflops,rocblas-GB/s,rocblas-us,CPU-Gflops\n9,1,2,12,1.5,3\n",
+                Some(1.5),
+                Some(12.0),
+            ),
+            ("N,incx,rocblas-Gflops,rocblas-GB/s,\n9,1,2,12,\n", None, Some(12.0)),
+            ("N,incx,rocblas-Gflops,rocblas-GB/s,CPU-Gflops,us\n9,1,2,12,3,4\n", None, Some(12.0)),
+            ("N,incx,rocblas-us,CPU-us\n9,1,1.5,9\n", Some(1.5), None),
+        ] {
+            let run = read(Format::RocblasBench, text).unwrap();
+            let fields = run.benchmarks[0].fields().unwrap();
+            assert!(id(&run).ends_with("/N=9,incx=1"), "{text}");
+            assert_eq!(
+                (fields.number("time_us"), fields.number("bandwidth_gb_s")),
+                (time, bandwidth),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn log_lines_with_commas_are_no_rows() {
+        let log = "with 64 GB memory, max. SCLK 1700 MHz, compute capability 9.0\n";
+        let text = sample(Format::RocblasBench).replace('\n', &format!("\n{log}"));
+        let run = read(Format::RocblasBench, &text).unwrap();
+        assert_eq!((run.counts().measured, run.counts().failed), (2, 0), "{run:?}");
     }
 
     #[test]

@@ -54,6 +54,13 @@ impl ImportedCase {
         Self { samples: samples.collect(), ..Self::default() }
     }
 
+    /// Returns whether the tool reports a time of exactly zero.
+    fn has_zero_time(&self) -> bool {
+        let in_samples = self.samples.iter().flat_map(|samples| &samples.times_ns);
+        let in_fields = ["time_ms", "time_us"].map(|name| self.fields.number(name));
+        in_samples.copied().chain(in_fields.into_iter().flatten()).any(|time| time == 0.0)
+    }
+
     /// Adds metadata without a field of its own, unless it is null.
     pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
         let value = value.into();
@@ -135,6 +142,12 @@ impl Sink {
 
     /// Adds the case `name` or, if the case could not be read, a failed case with the reason.
     pub(super) fn put(&mut self, name: &str, found: Result<ImportedCase, String>) {
+        if found.as_ref().is_ok_and(ImportedCase::has_zero_time) {
+            let why = "its time is 0, which is below the resolution of the tool's clock";
+            let cure = "measure more work, or more iterations, in one sample";
+            let reason = Reason::new("the tool reports a time of 0", why, cure);
+            return self.push(name, Outcome::Failed, reason);
+        }
         match found.and_then(check_case) {
             Ok(found) => self.put_measured(name, found),
             Err(problem) => self.unreadable(name, &problem),
