@@ -44,6 +44,8 @@ pub(super) struct Section<'a> {
     pub(super) wrong: u64,
     /// Whether the average at the end was printed.
     pub(super) is_ended: bool,
+    /// Line numbers of rows after the end, such as those that `grep` found in another log.
+    pub(super) headless: Vec<usize>,
 }
 
 impl Section<'_> {
@@ -356,8 +358,11 @@ impl<'a> Reader<'a> {
     fn other(&mut self, line: &'a str, number: usize) {
         let message = self.messages.text_before(line);
         let is_open = self.section.columns.is_some() && !self.section.is_ended;
+        let is_row = |columns: &Columns<'_>| begins_with_size(line) && columns.row(line).is_some();
         if is_open {
             self.row(message.unwrap_or(line), message.is_some(), number);
+        } else if self.section.columns.as_ref().is_some_and(is_row) {
+            self.section.headless.push(number);
         } else {
             for program in programs(line) {
                 let known = self.programs.iter().position(|own| own.name == program.name);

@@ -87,6 +87,14 @@ impl Table<'_> {
                 sink.unreadable(&format!("{}/line {number}", self.program), &problem);
             }
         }
+        if let [first, ..] = self.section.headless.as_slice() {
+            let rows = self.section.headless.len();
+            let problem = format!(
+                "{rows} rows from line {first} on have no column names and no ranks: they are not \
+                 read"
+            );
+            sink.unreadable(&format!("{}/line {first}", self.program), &problem);
+        }
         if !self.section.is_ended {
             let problem = "the output ends before its average bus bandwidth: it was cut off";
             sink.unreadable(&format!("{}/end", self.program), problem);
@@ -522,6 +530,20 @@ mod tests {
             read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured,
             0
         );
+    }
+
+    #[test]
+    fn rows_without_a_head_are_not_silently_lost() {
+        let text = sample(Format::NcclTests);
+        let rows: Vec<&str> = text.lines().filter(|line| line.contains(" float ")).collect();
+        let found =
+            format!("{text}$ grep float other.log\n{}\n8 GPUs in 2 nodes\n", rows.join("\n"));
+        let run = read(Format::NcclTests, &found).unwrap();
+        assert_eq!((run.counts().measured, run.counts().failed), (3, 1));
+        let why = &run.benchmarks[4].reason.as_ref().unwrap().why;
+        assert!(why.contains("2 rows from line 16 on have no column names"), "{why}");
+        let second = format!("{found}{text}");
+        assert_eq!(read(Format::NcclTests, &second).unwrap().counts().measured, 6);
     }
 
     #[test]
