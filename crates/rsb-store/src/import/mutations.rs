@@ -181,6 +181,33 @@ fn each_small_output_is_sound() {
 }
 
 #[test]
+fn a_sample_twice_or_with_carriage_returns_is_read_as_well() {
+    for (format, text) in SAMPLES {
+        let once = read(*format, text).unwrap();
+        let returns = read(*format, &text.replace('\n', "\r\n")).unwrap();
+        assert_eq!(returns.benchmarks, once.benchmarks, "{format}");
+        let twice = read(*format, &format!("{text}\n{text}")).unwrap();
+        let (once, twice) = (once.counts(), twice.counts());
+        assert_eq!((twice.measured, twice.failed), (2 * once.measured, 0), "{format}");
+    }
+}
+
+#[test]
+fn decimal_commas_never_become_other_figures() {
+    for (format, text) in SAMPLES {
+        let whole = read(*format, text).unwrap();
+        for (at, _) in text.match_indices('.') {
+            let changed = format!("{},{}", &text[..at], &text[at + 1..]);
+            let Ok(run) = read(*format, &changed) else { continue };
+            for case in run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured) {
+                let is_same = whole.benchmarks.iter().any(|own| own.fields() == case.fields());
+                assert!(is_same, "{format} at {at}: {case:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_cut_anywhere_before_the_last_figure_is_told() {
     for (format, text) in SAMPLES {
         let whole = read(*format, text).unwrap().counts();

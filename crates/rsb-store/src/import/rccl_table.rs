@@ -52,6 +52,8 @@ pub(super) fn read(text: &str, sink: &mut Sink) -> Result<(), Problem> {
     let with_nodes = with_nodes(&names);
     for (index, record) in reader.records().enumerate() {
         match record {
+            // A second file that was appended begins with its own column names.
+            Ok(record) if record.iter().map(str::to_ascii_lowercase).eq(names.iter().cloned()) => {}
             Ok(record) if [names.len(), with_nodes.len()].contains(&record.len()) => {
                 let names = if record.len() == names.len() { &names } else { &with_nodes };
                 add(&names.iter().cloned().zip(record.iter().map(str::to_owned)).collect(), sink);
@@ -202,6 +204,8 @@ mod tests {
                 [55.66, 18.84, 32.97, 8.0, 1_048_576.0].map(Some)
             );
             assert_eq!(case.metadata["verified"], true);
+            let twice = read(&format!("{text}\n{text}"));
+            assert_eq!((twice.counts().measured, twice.counts().failed), (2, 0), "{text}");
         }
     }
 

@@ -74,6 +74,10 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for line in lines.records() {
         let line = line.map_err(|error| error.to_string())?;
+        // A second file that was appended begins with its own column names.
+        if line.iter().map(lower).eq(columns.iter().cloned()) {
+            continue;
+        }
         let cells = line.iter().map(|cell| cell.trim().to_owned());
         rows.push(columns.iter().cloned().zip(cells).collect());
     }
