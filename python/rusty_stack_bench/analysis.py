@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any, overload
 
-from .arguments import Moment, config_of, count, moment, nearest, number, numbers_of
+from .arguments import Moment, config_of, count, moment, named_arguments, nearest, number, numbers_of
 from .comparing import ComparisonConfig
 from .keeping import Verdict
 from .program import TEMPORARY, without_paths
@@ -25,6 +25,7 @@ from .trends import times_of
 ALERT_PERCENT = 10.0
 
 
+@named_arguments
 class BenchmarkComparator:
     """Compares a run with a baseline.
 
@@ -297,6 +298,7 @@ def _crossed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     return {**after, "id": f"{before['id']} -> {after['id']}", **sides}
 
 
+@named_arguments
 class StatisticalAnalyzer:
     """Statistics of lists of numbers.
 
@@ -489,6 +491,7 @@ class TrendResult:
     prediction: float | None
 
 
+@named_arguments
 class TrendAnalyzer:
     """Trends of values over time, or of stored metrics.
 
@@ -680,6 +683,7 @@ class DegradationAlert:
     recommendation: str
 
 
+@named_arguments
 class DegradationDetector:
     """Degradations in stored runs, or in runs that are passed.
 

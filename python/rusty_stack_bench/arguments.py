@@ -4,9 +4,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
+import functools
+import inspect
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any, TypeVar, Union, cast
 
@@ -15,6 +17,38 @@ Moment = Union[datetime, str, float]
 
 Member = TypeVar("Member", bound=enum.Enum)
 Config = TypeVar("Config")
+Called = TypeVar("Called", bound="Callable[..., Any]")
+
+
+def named_arguments(called: Called) -> Called:
+    """Makes an unknown keyword argument a TypeError that lists the accepted ones.
+
+    Args:
+        called: a function, or a class, whose constructor and public methods are checked. A function that takes any
+            keyword argument checks them itself and is returned unchanged.
+
+    Returns:
+        The function with the check, or the class.
+    """
+    if isinstance(called, type):
+        for name, method in list(vars(called).items()):
+            if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+                setattr(called, name, named_arguments(method))
+        return cast("Called", called)
+    parameters = [one for one in inspect.signature(called).parameters.values() if one.name != "self"]
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return called
+    known = [one.name for one in parameters]
+
+    @functools.wraps(called)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                accepted = f"use {', '.join(known)}" if known else "it has no parameter"
+                raise TypeError(f"{called.__qualname__}() got an unexpected keyword argument {name!r}; {accepted}")
+        return called(*arguments, **named)
+
+    return cast("Called", checked)
 
 
 def choice(kind: type[Member], value: object, what: str) -> Member:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
-from .arguments import choice, count, number, numbers_of
+from .arguments import choice, count, named_arguments, number, numbers_of
 from .tables import is_lower_better
 
 # Characters of a sparkline, from low to high.
@@ -62,6 +62,7 @@ class Chart(str):
         return made
 
 
+@named_arguments
 class _Drawer:
     """Draws charts of limited size.
 
@@ -97,6 +98,7 @@ class _Drawer:
         return Chart.drawn(_native.draw(*content, size, self.ascii, colorize), content)
 
 
+@named_arguments
 class ASCIIChartGenerator(_Drawer):
     """Text charts of limited size.
 
@@ -425,6 +427,7 @@ class ASCIIChartGenerator(_Drawer):
         return self.generate_bar_chart(data, title)
 
 
+@named_arguments
 class SpeedupChartGenerator(_Drawer):
     """Charts of speedups, scaling and the roofline, with the same options as `ASCIIChartGenerator`."""
 
@@ -497,6 +500,7 @@ class SpeedupChartGenerator(_Drawer):
         return self._draw("roofline", "Roofline", "GFLOP/s", ["operations per byte", "GFLOP/s"], figures)
 
 
+@named_arguments
 class MemoryPatternVisualizer(_Drawer):
     """Charts of memory, with the same options as `ASCIIChartGenerator`."""
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
-from .arguments import names_of, nearest, number, numbers_of
+from .arguments import named_arguments, names_of, nearest, number, numbers_of
 from .charts import ASCIIChartGenerator, Chart
 from .results import Results, records_of
 from .sources import Path
@@ -25,6 +25,7 @@ _TIMES = ("_ms", "_us", "_ns")
 UNCHANGED_PERCENT = 5.0
 
 
+@named_arguments
 @dataclass
 class ComparisonConfig:
     """Settings for comparing runs; see docs/guide.md for the policy.
@@ -105,6 +106,7 @@ class MetricComparison:
     threshold_percent: float
 
 
+@named_arguments
 class BeforeAfterComparison:
     """Compares values before and after a change, without samples: no verdict, only the size of each change.
 

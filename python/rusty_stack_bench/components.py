@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arguments import choice, number
+from .arguments import choice, named_arguments, number
 from .runner import BenchmarkRunner
 from .stored import ResultsPersistence
 from .tables import check_component, is_lower_better
@@ -48,6 +48,7 @@ class ComponentBenchmarkStatus:
     comparison_to_baseline: Mapping[str, Any] | None = None
 
 
+@named_arguments
 class ComponentBenchmarkIntegration:
     """Measures components, and reports their status.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .arguments import named_arguments
 from .program import find_program
 from .runner import FILE_NAME
 from .sources import Path
@@ -23,6 +24,7 @@ _SECONDS = 60.0
 _MOST_RUNS = 1_000_000
 
 
+@named_arguments
 @dataclass
 class ComponentBenchmarkConfig:
     """Settings of one component, the table `[components.NAME]`.
@@ -45,6 +47,7 @@ class ComponentBenchmarkConfig:
     thresholds: dict[str, float] = field(default_factory=dict[str, float])
 
 
+@named_arguments
 @dataclass
 class GPUBenchmarkConfig:
     """Settings of the benchmarks on GPUs, the table `[gpu]`.
@@ -66,6 +69,7 @@ class GPUBenchmarkConfig:
     gpu_indices: list[int] = field(default_factory=lambda: [0])
 
 
+@named_arguments
 @dataclass
 class GlobalBenchmarkConfig:
     """Settings of a project.
@@ -121,6 +125,7 @@ _ALIASES = {
 }
 
 
+@named_arguments
 class BenchmarkConfigLoader:
     """Reads, checks and writes a configuration file.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import Sizes, dtype_of, listed, plain
 from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
 from .results import ResultList, TrainingResult
@@ -42,6 +43,7 @@ def benchmark_zero(
     return benchmark(TrainingResult, "deepspeed/zero", device, settings, zero_stage=stages, **more)
 
 
+@named_arguments
 def benchmark_zero_overhead(
     model_sizes: Sizes | None = None,
     stages: Sequence[int] = (1, 2, 3),
@@ -86,6 +88,7 @@ def benchmark_zero_overhead(
     return _of_models("deepspeed/zero", model_sizes, device, taken, axes)
 
 
+@named_arguments
 def benchmark_tensor_parallel(
     model_sizes: Sizes | None = None,
     gpu_counts: Sizes | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .arguments import named_arguments
 from .cases import Dtypes, Sizes
 from .measuring import Default, Device, Settings, benchmark, settings_of
 from .results import AttentionResult, ResultList
@@ -44,6 +45,7 @@ def benchmark_flash_attention(
     return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)
 
 
+@named_arguments
 def benchmark_memory_savings(
     batch_sizes: Sizes | None = None,
     sequence_lengths: Sizes | None = None,

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import Size, Sizes, dtype_of, is_integer, listed, shape_of, word_of, written
 from .measuring import Default, Device, Settings, device_name, settings_of
 from .native import bytes_of, dtypes_of, place, run, without_gpu
@@ -29,6 +30,7 @@ _ELEMENT_BYTES = 4
 _PROFILERS = {"rocm": "rocprofv3", "cuda": "ncu"}
 
 
+@named_arguments
 def detect_tensor_cores(
     gpu_name: str | None = None, architecture: str | None = None, *, device: Device = "auto"
 ) -> TensorCoreInfo:
@@ -105,6 +107,7 @@ def _matrix_unit(fields: Mapping[str, Any], dtypes: Sequence[str]) -> TensorCore
     )
 
 
+@named_arguments
 def get_architecture_capabilities(arch: str) -> dict[str, Any]:
     """Returns the capabilities of an architecture of the program's table (docs/architectures.md).
 
@@ -127,6 +130,7 @@ def get_architecture_capabilities(arch: str) -> dict[str, Any]:
     return {**own, **found}
 
 
+@named_arguments
 def benchmark_tensor_core_op(
     dtype: Any,
     matrix_size: Size,
@@ -162,6 +166,7 @@ def benchmark_tensor_core_op(
     return run(GEMMResult, "gemm", [axes], place(device), taken)[0]
 
 
+@named_arguments
 def benchmark_multi_gpu_scaling(
     model_sizes: Sizes | None = None,
     gpu_counts: Sizes | None = None,
@@ -213,6 +218,7 @@ def benchmark_multi_gpu_scaling(
     return run(MultiGPUResult, "multi-gpu", [axes], place(device, True), taken)
 
 
+@named_arguments
 def benchmark_all_reduce(
     tensor_sizes: Sizes | None = None,
     gpu_counts: Sizes | None = None,
@@ -262,6 +268,7 @@ def benchmark_all_reduce(
     return run(CollectiveResult, "all-reduce", [axes], selection, taken)
 
 
+@named_arguments
 def analyze_compute_utilization(
     workload: str,
     num_samples: int = Default(100),
@@ -308,6 +315,7 @@ def analyze_compute_utilization(
     return run(ComputeUtilizationResult, "occupancy", [axes], selection, taken)[0]
 
 
+@named_arguments
 def benchmark_kernel_occupancy(
     kernel_config: Mapping[str, Any],
     max_threads_per_block: int = 1024,

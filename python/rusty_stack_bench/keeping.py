@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Union
 
+from .arguments import named_arguments
 from .results import Results, records_of
 
 Path = Union[str, "PathLike[str]"]
@@ -51,6 +52,7 @@ class Comparison:
         return [row for row in self.rows if row.verdict is Verdict.REGRESSED]
 
 
+@named_arguments
 def store(
     results: Results, results_dir: Path = "benchmark_results", suite: str = "python", save_samples: bool = True
 ) -> str:
@@ -75,6 +77,7 @@ def store(
     return _native.store(json.dumps(records_of(results)), str(results_dir), suite, save_samples)
 
 
+@named_arguments
 def gate(
     baseline: Path | Sequence[Path],
     current: Path | Sequence[Path],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import Dtypes, Sizes, input_axes, word_of
 from .measuring import Default, Device, Settings, benchmark, settings_of
 from .results import InferenceResult, ResultList
@@ -62,6 +63,7 @@ def benchmark_compilation(
     return benchmark(InferenceResult, "migraphx/compilation", device, settings, batch_size=batch_sizes, **more)
 
 
+@named_arguments
 def benchmark_migraphx_compilation(
     models: Any = None,
     input_shapes: Sizes | None = None,
@@ -109,6 +111,7 @@ def benchmark_migraphx_compilation(
     return results
 
 
+@named_arguments
 def benchmark_migraphx_inference(
     models: Any = None,
     batch_sizes: Sizes | None = None,

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from .arguments import moment
+from .arguments import moment, named_arguments
 from .cases import PUBLISHED, Dtypes, Size, Sizes, dtype_of, is_integer, listed, plain, shape_of, written
 from .measuring import Default, Device, Settings, chosen, device_name, loaded_torch, settings_of
 from .program import LISTING, MEASURED, TEMPORARY, answer
@@ -225,6 +225,7 @@ def side_of(size: Any) -> int:
     return int(sides.pop())
 
 
+@named_arguments
 def benchmark_memory_bandwidth(
     sizes_mb: Sizes,
     dtypes: Dtypes = ("float32", "float16"),
@@ -271,6 +272,7 @@ def benchmark_memory_bandwidth(
     return run(MemoryBandwidthResult, "memory-bandwidth", [axes], place(device), taken)
 
 
+@named_arguments
 def benchmark_hbm_bandwidth(
     sizes_bytes: Sizes | None = None,
     num_runs: int = Default(100),
@@ -304,6 +306,7 @@ def benchmark_hbm_bandwidth(
     return _by_size("device", run(MemoryBandwidthResult, "memory-tiers", [axes], place(device, True), taken))
 
 
+@named_arguments
 def benchmark_system_ram_bandwidth(
     sizes_bytes: Sizes | None = None,
     num_runs: int = Default(100),
@@ -342,6 +345,7 @@ def benchmark_system_ram_bandwidth(
     return _by_size("host", found + run(MemoryBandwidthResult, "memory-latency", [{"size": sizes}], cpu, taken))
 
 
+@named_arguments
 def compare_memory_tiers(
     sizes_bytes: Sizes | None = None,
     *,
@@ -415,6 +419,7 @@ def _joined(tier: str, size: int | None, group: Sequence[MemoryBandwidthResult])
     )
 
 
+@named_arguments
 def benchmark_gemm(
     sizes: Sizes | None = None,
     transa: bool = False,
@@ -464,6 +469,7 @@ def benchmark_gemm(
     return run(GEMMResult, "gemm", [axes], place(device), taken)
 
 
+@named_arguments
 def benchmark_gemm_strided(
     m: int,
     n: int,
@@ -541,6 +547,7 @@ def _layout(name: str, rows: int, columns: int, strides: Sequence[int]) -> tuple
     return letter, gaps
 
 
+@named_arguments
 def benchmark_precision(
     precision: Dtypes,
     operation: str = "matmul",
@@ -591,6 +598,7 @@ def _several(sizes: Any) -> list[Any]:
     return listed(sizes, isinstance(sizes, tuple))
 
 
+@named_arguments
 def compare_precision(
     precision_a: Dtypes,
     precision_b: Dtypes,
@@ -629,6 +637,7 @@ def compare_precision(
     return benchmark_precision(precision_a, operation, [side_of(size)], over=precision_b, device=device, settings=taken)[0]
 
 
+@named_arguments
 def measure_accuracy(precision: Any, expected_output: Any, actual_output: Any) -> Accuracy:
     """Returns the error of a result: the largest difference over the largest value of the reference.
 
@@ -654,6 +663,7 @@ def measure_accuracy(precision: Any, expected_output: Any, actual_output: Any) -
     return Accuracy(dtype, difference / largest if largest else difference, core.TOLERANCES[dtype])
 
 
+@named_arguments
 def benchmark_tensor_ops(
     operations: Any = None,
     precisions: Dtypes | None = None,
@@ -705,6 +715,7 @@ def _rows_of(shape: Any) -> str:
     return shape_of("shape", (math.prod(sizes[:-1]), *sizes[-1:]), 2)
 
 
+@named_arguments
 def benchmark_elementwise_ops(
     size: Size,
     ops: Any = ("add", "multiply", "relu", "gelu"),
@@ -741,6 +752,7 @@ def benchmark_elementwise_ops(
     return benchmark_tensor_ops(ops, dtype, [size], device=device, settings=taken)
 
 
+@named_arguments
 def benchmark_model(
     model_id: str,
     device: Device,

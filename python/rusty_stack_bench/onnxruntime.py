@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import Dtypes, Sizes, input_axes
 from .measuring import Default, Device, Settings, benchmark, settings_of
 from .results import InferenceResult, ResultList
@@ -89,6 +90,7 @@ def benchmark_compilation(
     return benchmark(InferenceResult, "onnxruntime/compilation", device, settings, graph_optimization=levels, **more)
 
 
+@named_arguments
 def benchmark_onnx_optimization(
     models: Any = None,
     optimization_levels: Sequence[str] = ("basic", "all"),
@@ -128,6 +130,7 @@ def benchmark_onnx_optimization(
     return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, taken, **axes)
 
 
+@named_arguments
 def benchmark_onnx_inference(
     models: Any = None,
     batch_sizes: Sizes | None = None,

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Union
 
-from .arguments import count
+from .arguments import count, named_arguments
 from .cases import Dtypes, Size, Sizes, dtype_of, is_integer, listed, shape_of, size_text, written
 from .measuring import Default, Device, Settings, benchmark, chosen, loaded_torch, one_of, require_torch, settings_of
 from .results import (
@@ -38,6 +38,7 @@ _IMAGES = ((4, 32, 32, 32),)
 _TRANSFERS = (1 << 20, 64 << 20, 256 << 20)
 
 
+@named_arguments
 def benchmark_matmul(
     sizes: Sizes | None = None,
     dtypes: Dtypes = ("float32", "float16", "bf16"),
@@ -83,6 +84,7 @@ def benchmark_matmul(
     return benchmark(MatmulResult, "pytorch/matmul", device, taken, dtype=types, shape=shapes, transpose=transposes)
 
 
+@named_arguments
 def benchmark_simple_matmul(
     size: Size,
     dtype: str = "float16",
@@ -118,6 +120,7 @@ def benchmark_simple_matmul(
     return benchmark_matmul([sizes], [dtype], device=device, settings=taken)[0]
 
 
+@named_arguments
 def benchmark_convolution(
     input_shapes: Sizes | None = None,
     kernel_sizes: Sizes | None = None,
@@ -220,6 +223,7 @@ def benchmark_memory_transfer(
     return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
 
 
+@named_arguments
 def benchmark_memory_transfers(
     sizes_bytes: Sizes | None = None,
     directions: Any = None,
@@ -265,6 +269,7 @@ class Access(NamedTuple):
     latency_us: float
 
 
+@named_arguments
 def measure_sequential_read(tensor: Any, num_iterations: int = 1000) -> Access:
     """Measures reading a tensor, by summing its elements, on the device that holds it.
 
@@ -283,6 +288,7 @@ def measure_sequential_read(tensor: Any, num_iterations: int = 1000) -> Access:
     return _access([tensor], lambda: tensor.sum(), num_iterations)
 
 
+@named_arguments
 def measure_sequential_write(tensor: Any, num_iterations: int = 1000) -> Access:
     """Measures writing a tensor, by setting its elements to 0, on the device that holds it.
 
@@ -301,6 +307,7 @@ def measure_sequential_write(tensor: Any, num_iterations: int = 1000) -> Access:
     return _access([tensor], lambda: tensor.fill_(0), num_iterations)
 
 
+@named_arguments
 def measure_memory_copy(src: Any, dst: Any, num_iterations: int = 1000) -> Access:
     """Measures copying a tensor to another of the same shape and type.
 
@@ -355,6 +362,7 @@ def _access(tensors: Sequence[Any], run: Callable[[], Any], num_iterations: int)
     return Access(moved / time_ns, time_ns / 1e3)
 
 
+@named_arguments
 def benchmark_autograd(
     operations: Any = None,
     input_shapes: Sizes | None = None,
@@ -516,6 +524,7 @@ def benchmark_layer_norm(
     return benchmark(LayerNormResult, "pytorch/layer-norm", device, settings, dtype=dtypes, rows=rows)
 
 
+@named_arguments
 def benchmark_attention(
     batch_sizes: Sizes | None = None,
     num_heads: Sizes | None = None,
@@ -603,6 +612,7 @@ def benchmark_transformer(
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)
 
 
+@named_arguments
 def run_basic_inference_test(
     model_name: str = "meta-llama/Llama-2-7b-hf",
     batch_sizes: Sizes = (1, 2, 4),

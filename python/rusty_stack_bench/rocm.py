@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
 
+from .arguments import named_arguments
 from .cases import listed, written
 from .measuring import Default, Device, Settings, settings_of
 from .native import place, run
@@ -47,6 +48,7 @@ class RocmProfile:
     files: list[str]
 
 
+@named_arguments
 def get_rocm_driver_info() -> ROCmDriverInfo:
     """Returns the ROCm installation that programs on this machine would use.
 
@@ -78,6 +80,7 @@ def get_rocm_driver_info() -> ROCmDriverInfo:
     )
 
 
+@named_arguments
 def get_rocm_smi_info(*, device: Device = "auto") -> ResultList[ROCmSMIMetrics]:
     """Reads the sensors of the GPUs once.
 
@@ -94,6 +97,7 @@ def get_rocm_smi_info(*, device: Device = "auto") -> ResultList[ROCmSMIMetrics]:
     return collect_rocm_smi_metrics(0, 50, device=device)
 
 
+@named_arguments
 def collect_rocm_smi_metrics(
     duration_seconds: float = 60, sample_interval_ms: int = 1000, *, load: str = "idle", device: Device = "auto"
 ) -> ResultList[ROCmSMIMetrics]:
@@ -122,6 +126,7 @@ def collect_rocm_smi_metrics(
     return ResultList(dataclasses.replace(result, num_gpus=count) for result in found)
 
 
+@named_arguments
 def establish_performance_baseline(
     use_pytorch: bool = True,
     use_rocm_tools: bool = True,
@@ -166,6 +171,7 @@ def _version(package: str) -> str | None:
         return None
 
 
+@named_arguments
 def verify_rocm_installation(verbose: bool = True) -> InstallationCheck:
     """Diagnoses GPUs, drivers, permissions and ROCm.
 
@@ -193,6 +199,7 @@ def verify_rocm_installation(verbose: bool = True) -> InstallationCheck:
     return InstallationCheck(is_ok, info, findings)
 
 
+@named_arguments
 def benchmark_hip_kernel_compilation(
     kernel_type: Any = "vector_add",
     optimization_level: Any = 3,
@@ -245,6 +252,7 @@ def _target_here() -> str:
     return next((target for target in targets if target.startswith("gfx")), _USUAL_TARGET)
 
 
+@named_arguments
 def run_rocm_profile(
     workload: str, duration_seconds: float = 30, *, device: Device = "auto", output_dir: Path = "benchmark_results"
 ) -> RocmProfile:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .analysis import BenchmarkComparator
-from .arguments import choice, config_of, count, names_of
+from .arguments import choice, config_of, count, named_arguments, names_of
 from .custom import Benchmark
 from .keeping import store
 from .measuring import Settings
@@ -61,6 +61,7 @@ class BenchmarkSuite(str, enum.Enum):
 PROFILES = ("quick", "standard", "thorough")
 
 
+@named_arguments
 @dataclass
 class BenchmarkRunnerConfig:
     """Configuration of a run; the defaults are those of the program.
@@ -97,6 +98,7 @@ class BenchmarkRunnerConfig:
         return "\n".join(["[run]", *lines, ""])
 
 
+@named_arguments
 class BenchmarkRunner:
     """Runs suites. `run` is the last run, as the program's document, and `path` its file.
 

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, cast
 
 from .analysis import BenchmarkComparator, results_dir_of
-from .arguments import choice, config_of, count, moment, number
+from .arguments import choice, config_of, count, moment, named_arguments, number
 from .results import Result, Results, records_of
 from .sources import Path, RunLike, Side, Sources
 from .tables import Run, check_component, fields
@@ -20,6 +20,7 @@ from .tables import Run, check_component, fields
 _MOST_RUNS = 50
 
 
+@named_arguments
 class ResultsPersistence:
     """Access to a results directory.
 
@@ -265,6 +266,7 @@ class ResultsPersistence:
         return _native.prune(self.results_dir, self.baselines_dir, age, kept)
 
 
+@named_arguments
 class BenchmarkResultsDB:
     """Results and comparisons as a database: a results directory, whose index is a SQLite file.
 
@@ -413,6 +415,7 @@ class ReportFormat(str, enum.Enum):
     ASCII = "ascii"
 
 
+@named_arguments
 @dataclass
 class ReportConfig:
     """Content and look of reports.
@@ -439,6 +442,7 @@ class ReportConfig:
         return [name for name in names if getattr(self, f"include_{name}")] + ["charts"]
 
 
+@named_arguments
 class ReportGenerator:
     """Reports on runs, optionally compared with a baseline.
 
@@ -494,16 +498,19 @@ class ReportGenerator:
     def _written(self, path: str, form: str, baseline: str | None, comparison: str | None) -> str:
         from . import _native
 
-        return _native.report(
+        title, name = self.config.title, "text" if form == ReportFormat.ASCII.value else form
+        report = _native.report(
             path,
-            "text" if form == ReportFormat.ASCII.value else form,
+            name,
             baseline,
             comparison=comparison,
-            title=self.config.title,
+            title=title,
             parts=self.config.parts(),
             theme=self.config.theme,
             chart_width=count("chart_width", self.config.chart_width),
         )
+        # The program's text report has no heading.
+        return f"{title}\n\n{report}" if title is not None and name == "text" else report
 
     def generate_report(
         self,

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .arguments import nearest
+from .arguments import named_arguments, nearest
 from .results import Results, records_of
 
 # Fields that contain the time of a case; crates/rsb-wheel/src/insight.rs has the same list.
@@ -105,6 +105,7 @@ def rows(results: Results) -> Rows:
     return found
 
 
+@named_arguments
 def to_pandas(results: Results) -> Any:
     """Returns results as a `pandas.DataFrame`, one row each.
 
@@ -117,6 +118,7 @@ def to_pandas(results: Results) -> Any:
     return rows(results).to_pandas()
 
 
+@named_arguments
 def to_polars(results: Results) -> Any:
     """Returns results as a `polars.DataFrame`, one row each.
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import config_of, count, number
+from .arguments import config_of, count, named_arguments, number
 from .sources import HasResults, Path
 from .tables import TIMES, Rows, check_metric
 
 
+@named_arguments
 @dataclass
 class TrendAnalysisConfig:
     """Settings of a trend analysis.
@@ -53,6 +54,7 @@ class TrendAlert:
     recommendation: str
 
 
+@named_arguments
 class TrendAnalysisIntegration:
     """Trends of a results directory, as the program computes them.
 

@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import Dtypes, Sizes, is_integer, listed, plain, shape_of
 from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
 from .results import KernelResult, ResultList
@@ -57,6 +58,7 @@ def _with_occupancy(result: KernelResult) -> KernelResult:
     return dataclasses.replace(result, occupancy_percent=native.occupancy(result.gfx_target, *needs))
 
 
+@named_arguments
 def benchmark_triton_compilation(
     kernel_configs: Any = None,
     num_warmup: int = Default(3),
@@ -127,6 +129,7 @@ def benchmark_operation(
     return benchmark(KernelResult, "triton/operation", device, settings, kernel=kernels, dtype=dtypes, **more)
 
 
+@named_arguments
 def benchmark_triton_ops(
     operations: Any = None,
     input_shapes: Sizes | None = None,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import choice, config_of, count, names_of
+from .arguments import choice, config_of, count, named_arguments, names_of
 from .components import BenchmarkStatus, ComponentBenchmarkIntegration, ComponentBenchmarkStatus
 from .runner import BenchmarkRunner, BenchmarkRunnerConfig, BenchmarkSuite
 from .sources import Side, Sources
@@ -39,6 +39,7 @@ _SUITES = {
 }
 
 
+@named_arguments
 @dataclass
 class TUIIntegrationConfig:
     """Settings of the interface, with the names of `[tui]` in `rusty-stack-bench.toml`.
@@ -59,6 +60,7 @@ class TUIIntegrationConfig:
     animation_style: str = "bar"
 
 
+@named_arguments
 class TUIIntegration:
     """Benchmarks for an installer.
 

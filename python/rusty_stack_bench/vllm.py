@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import named_arguments
 from .cases import PUBLISHED, Sizes
 from .measuring import Default, Device, Settings, benchmark, one_of, settings_of
 from .results import GenerationResult, ResultList
@@ -73,6 +74,7 @@ def _model(model_name: str) -> dict[str, Any]:
     return {"model_shape": shape} if shape in PUBLISHED.values() else {"model": [model_name]}
 
 
+@named_arguments
 def benchmark_vllm_throughput(
     model_name: str,
     batch_sizes: Sizes | None = None,
@@ -115,6 +117,7 @@ def benchmark_vllm_throughput(
     return benchmark(GenerationResult, "vllm/generation", device, taken, **axes)
 
 
+@named_arguments
 def benchmark_vllm_latency(
     model_name: str,
     batch_sizes: Sizes | None = None,
@@ -162,6 +165,7 @@ def benchmark_vllm_latency(
     return benchmark(GenerationResult, "vllm/generation", device, taken, **axes)
 
 
+@named_arguments
 def benchmark_vllm_batching(
     model_name: str,
     batch_sizes: Sizes | None = None,

@@ -260,6 +260,19 @@ def test_parameters_and_defaults_are_those_of_the_specification(kind, method, te
     assert all(one.default is not inspect.Parameter.empty for one in found[len(expected) :])
 
 
+@pytest.mark.parametrize(("kind", "method", "text"), every_method())
+def test_an_unknown_keyword_of_a_method_is_a_type_error_with_the_accepted_ones(kind, method, text):
+    called = getattr(getattr(package, kind), method)
+    first = list(inspect.signature(called).parameters)[1:2]
+    with pytest.raises(TypeError, match=f"'color'; {f'use {first[0]}' if first else 'it has no parameter'}"):
+        called(None, color="red")
+
+
+def test_an_unknown_keyword_of_a_configuration_is_a_type_error_with_its_fields():
+    with pytest.raises(TypeError, match="'titel'; use title, include_environment"):
+        package.ReportConfig(titel="Nightly")
+
+
 @pytest.mark.parametrize(("kind", "text"), FIELDS.items())
 def test_fields_are_those_of_the_specification(kind, text):
     found = [one.name for one in dataclasses.fields(getattr(package, kind))]
@@ -786,7 +799,7 @@ def test_a_database_finds_results_and_comparisons(native, tmp_path):
 
 def test_reports_have_the_parts_of_the_configuration(native):
     reports = package.ReportGenerator(package.ReportConfig("Nightly", include_environment=False, theme="dark"))
-    reports.generate_ascii_report(RUN)
+    assert reports.generate_ascii_report(RUN).startswith("Nightly\n\n")
     name, args, options = native.calls[-1]
     assert (name, args[1], options["title"], options["theme"]) == ("report", "text", "Nightly", "dark")
     assert options["parts"] == ["comparison", "recommendations", "charts"]
