@@ -63,6 +63,17 @@ fn the_summary_of_a_job_has_the_trend_of_every_case() {
 }
 
 #[test]
+fn the_weekly_workflow_measures_by_default_a_suite_with_a_committed_baseline() {
+    let workflow = std::fs::read_to_string(script(".github/workflows/bench.yml")).unwrap();
+    let default = workflow.split("default: ").nth(1).and_then(|text| text.lines().next()).unwrap();
+    assert!(workflow.contains(&format!("inputs.suite || '{default}'")), "{workflow}");
+    let mut machines = std::fs::read_dir(script("baselines")).unwrap();
+    let file = format!("{default}.json");
+    let is_committed = machines.any(|entry| entry.unwrap().path().join(&file).exists());
+    assert!(is_committed, "no machine has a baseline of the suite {default}");
+}
+
+#[test]
 fn a_baseline_is_committed_only_with_known_arguments() {
     let output = run(&Bench::new(), "scripts/commit_baseline.sh", &["--gpu"]);
     assert_eq!(output.status.code(), Some(2));
