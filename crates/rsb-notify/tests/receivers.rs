@@ -9,10 +9,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::servers::{Reaction, answer, serve};
+use common::servers::{Reaction, Slack, answer, serve};
 use common::{alert, message, section, with_state};
 use jiff::{SignedDuration, Timestamp};
-use rsb_notify::{NotifySection, NotifyState, SendError, send, send_briefly};
+use rsb_notify::{
+    Notification, NotifyAlert, NotifyClock, NotifySection, NotifyState, Outbox, SendError,
+    SeriesChange, send, send_briefly,
+};
 
 fn slack(address: &str) -> NotifySection {
     section(&format!("slack = {{ url = '{address}/services/T0SECRET' }}"))
@@ -55,6 +58,65 @@ fn slack_accepts_a_message() {
     let request = requests.recv().unwrap();
     assert!(request.starts_with("POST /services/T0SECRET HTTP/1.1"), "{request}");
     assert!(request.contains("\"blocks\"") && request.contains("test message"), "{request}");
+}
+
+/// Returns a message about `count` alerts in which every text is `name`, repeated to the maximum
+/// length.
+fn hostile(name: &str, count: usize) -> Notification {
+    let name: String = name.chars().cycle().take(200).collect();
+    let one =
+        SeriesChange { id: name.clone(), metric: name.clone(), change_percent: Some(f64::MAX) };
+    let alert = NotifyAlert {
+        machine: name.clone(),
+        run: Some(name.clone()),
+        series: vec![one; 20],
+        series_count: 1000,
+        causes: vec![name.clone(); 10],
+        commits: vec![name.clone(); 10],
+        because: Some(name.clone()),
+        next: vec![name; 3],
+        ..alert("a-1", 30.0)
+    };
+    Notification { alerts: vec![alert; count], ..message() }
+}
+
+#[test]
+fn slack_accepts_hostile_names_of_any_length_and_number() {
+    let slack = Slack::start();
+    let url = format!("slack = {{ url = '{}' }}", slack.address);
+    let section = section(&format!("dashboard = 'https://bench.example'\n{url}"));
+    let names = ["<!channel> ", "```", "&", "\u{1f600}", "\u{202e}\u{7f}\"\\", "*_~`<http://x|y>"];
+    for (name, count) in names.into_iter().flat_map(|name| [(name, 1), (name, 200)]) {
+        while let Err(error) = send(&section, &hostile(name, count)) {
+            // Only the second that has to pass between two messages is a reason to refuse one.
+            let SendError::Later { after: Some(wait), .. } = error else {
+                panic!("{count} of {name}: {error}");
+            };
+            thread::sleep(Duration::try_from(wait).unwrap());
+        }
+        // Slack interprets no mention and no link in a header.
+        let request = slack.accepted.recv().unwrap();
+        let (_, sections) = request.split_once("\"section\"").unwrap();
+        assert!(!sections.contains("<!channel>") && !sections.contains("<http://x"), "{request}");
+    }
+}
+
+#[test]
+fn the_outbox_sends_slack_one_message_a_second() {
+    let slack = Slack::start();
+    let url = format!("slack = {{ url = '{}' }}", slack.address);
+    let sections = [section(&url)];
+    let dir = tempfile::tempdir().unwrap();
+    let mut outbox = Outbox::open(dir.path()).unwrap();
+    let of_run = |at: i32| {
+        let run = Some(format!("r{at}"));
+        NotifyAlert { run, ..alert(&format!("a-{at}"), 30.0) }
+    };
+    let alerts: Vec<NotifyAlert> = (0..3).map(of_run).collect();
+    outbox.add(&sections, &alerts, NotifyClock::read()).unwrap();
+    let report = outbox.deliver(&sections, Duration::from_secs(60), &mut send).unwrap();
+    assert_eq!((report.accepted, slack.accepted.try_iter().count()), (3, 3), "{report:?}");
+    assert_eq!(slack.refused.try_iter().collect::<Vec<_>>(), [] as [String; 0]);
 }
 
 #[test]

@@ -24,6 +24,13 @@ const MAX_LINE: usize = 300;
 /// Maximum length of all texts. Slack refuses about 13,200 characters, which is not documented.
 const MAX_TOTAL: usize = 12_500;
 
+/// Maximum length of the link. Instead of a longer one, there is a link to the dashboard's first
+/// page.
+const MAX_LINK: usize = 800;
+
+/// Length that is kept free for the link and the number of alerts that are left out.
+const RESERVED: usize = MAX_LINK + 200;
+
 /// Length counted for each block in addition to its text.
 const PER_BLOCK: usize = 20;
 
@@ -60,8 +67,10 @@ pub(super) fn payload(notification: &Notification, dashboard: Option<&str>) -> V
         let more = format!("{left} more: `rusty-stack-bench notify status` lists all");
         blocks.push(context(&more), more.len());
     }
-    if let Some(link) = notification.link(dashboard) {
-        let link = format!("<{}|Dashboard>", escape(&link));
+    let links = [notification.link(dashboard), dashboard.map(str::to_owned)];
+    let mut links = links.into_iter().flatten().map(|link| escape(&link));
+    if let Some(link) = links.find(|link| link.len() <= MAX_LINK) {
+        let link = format!("<{link}|Dashboard>");
         blocks.push(context(&link), link.len());
     }
     json!({"text": fit(&escape(&title), MAX_LINE), "blocks": blocks.list})
@@ -84,7 +93,8 @@ impl Blocks {
     /// fit.
     fn push_sections(&mut self, texts: &[String]) -> bool {
         let length: usize = texts.iter().map(|text| text.encode_utf16().count() + PER_BLOCK).sum();
-        if self.list.len() + texts.len() + 2 > MAX_BLOCKS || self.length + length + 500 > MAX_TOTAL
+        if self.list.len() + texts.len() + 2 > MAX_BLOCKS
+            || self.length + length + RESERVED > MAX_TOTAL
         {
             return false;
         }

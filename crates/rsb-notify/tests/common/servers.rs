@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -36,24 +36,98 @@ pub fn answer(status: &str, headers: &str, body: &str) -> Reaction {
 /// Starts a server that reacts to one request after another with `reactions`, and to further ones
 /// with the last of them. Returns its address and the requests.
 pub fn serve(reactions: Vec<Reaction>) -> (String, Receiver<String>) {
+    let (requests, received) = channel();
+    let mut at = 0;
+    let address = serve_by(move |request| {
+        let _ = requests.send(request);
+        at += 1;
+        reactions[(at - 1).min(reactions.len() - 1)].clone()
+    });
+    (address, received)
+}
+
+/// Starts a server that reacts to each request as `react` returns. Returns its address.
+pub fn serve_by(mut react: impl FnMut(String) -> Reaction + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let (requests, received) = channel();
     thread::spawn(move || {
         let mut held = Vec::new();
-        for at in 0.. {
+        loop {
             let (mut stream, _) = listener.accept().unwrap();
             // A client that is killed leaves an incomplete request.
             let Ok(request) = read_request(&mut stream) else { continue };
-            let _ = requests.send(request);
-            match &reactions[at.min(reactions.len() - 1)] {
+            match react(request) {
                 Reaction::Answer(text) => drop(stream.write_all(text.as_bytes())),
                 Reaction::Close => {}
                 Reaction::Hang => held.push(stream),
             }
         }
     });
-    (address, received)
+    address
+}
+
+/// A server with the limits of a Slack webhook: at most 50 blocks, 150 characters in a header,
+/// 3,000 in any other text, 13,200 in all, and one message per second.
+pub struct Slack {
+    /// Address.
+    pub address: String,
+    /// Requests that it accepted.
+    pub accepted: Receiver<String>,
+    /// Answers to all other requests.
+    pub refused: Receiver<String>,
+}
+
+impl Slack {
+    /// Starts the server.
+    pub fn start() -> Self {
+        let (accept, accepted) = channel();
+        let (refuse, refused) = channel();
+        let mut last: Option<Instant> = None;
+        let address = serve_by(move |request| {
+            let (_, body) = request.split_once("\r\n\r\n").unwrap();
+            let problem = match serde_json::from_str(body) {
+                Ok(payload) => slack_problem(&payload),
+                Err(error) => Some(format!("invalid_payload: {error}")),
+            };
+            if let Some(problem) = problem {
+                let _ = refuse.send(problem.clone());
+                return answer("400 Bad Request", "", &problem);
+            }
+            if last.is_some_and(|last| last.elapsed() < Duration::from_secs(1)) {
+                let _ = refuse.send("rate_limited".to_owned());
+                return answer("429 Too Many Requests", "retry-after: 1\r\n", "rate_limited");
+            }
+            last = Some(Instant::now());
+            let _ = accept.send(request);
+            answer("200 OK", "", "ok")
+        });
+        Self { address, accepted, refused }
+    }
+}
+
+/// Returns why Slack would refuse `payload`. Lengths are in UTF-16 units, which are at least as many
+/// as characters.
+fn slack_problem(payload: &Value) -> Option<String> {
+    let length = |text: &Value| text.as_str().unwrap_or_default().encode_utf16().count();
+    let blocks = payload["blocks"].as_array()?;
+    let mut total = length(&payload["text"]);
+    for block in blocks {
+        let (kind, limit, text) = match block["type"].as_str() {
+            Some("header") => ("plain_text", 150, &block["text"]),
+            Some("section") => ("mrkdwn", 3000, &block["text"]),
+            Some("context") => ("mrkdwn", 3000, &block["elements"][0]),
+            _ => return Some(format!("invalid_blocks: {block}")),
+        };
+        let size = length(&text["text"]);
+        if text["type"] != kind || !(1..=limit).contains(&size) {
+            return Some(format!("invalid_blocks: {size} characters in {block}"));
+        }
+        total += size;
+    }
+    if blocks.len() > 50 || total > 13_200 {
+        return Some(format!("invalid_blocks: {} blocks, {total} characters", blocks.len()));
+    }
+    None
 }
 
 /// Reads one request with its body.
