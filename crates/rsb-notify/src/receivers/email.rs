@@ -142,6 +142,9 @@ mod tests {
             "Auto-Submitted: auto-generated",
             "Subject: gemm/a-1 time_ms +15.0 % on epyc since run r7",
             "From: Bench <bench@lab.example>",
+            "Content-Type: multipart/alternative",
+            "Content-Type: text/plain; charset=utf-8",
+            "Content-Type: text/html; charset=utf-8",
         ] {
             assert!(first.contains(header), "{header}\n{first}");
         }
