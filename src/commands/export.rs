@@ -1,6 +1,6 @@
 //! `export`: writes all stored results for other programs.
 
-use rsb_app::{ProjectContext, export, metrics};
+use rsb_app::{ProjectContext, export, fleet, metrics};
 use rsb_report::MetricsFormat;
 
 use crate::cli::{ExportArgs, ExportFormat};
@@ -26,7 +26,9 @@ pub fn run(args: &ExportArgs) -> CliResult {
         ExportFormat::Duckdb => export::duckdb(&store, path, &mut console::tell)?,
         ExportFormat::Openmetrics => {
             let max_series = args.max_series.unwrap_or(metrics::DEFAULT_MAX_SERIES);
-            let text = metrics::text(&store, MetricsFormat::OpenMetrics, max_series)?;
+            let stored = metrics::stored(&store, max_series)?;
+            let campaign = fleet::metrics()?;
+            let text = metrics::text(stored, &store, campaign, MetricsFormat::OpenMetrics);
             return show::pieces_to(path, |take| Ok(take(&text)?));
         }
     }

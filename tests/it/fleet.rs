@@ -99,6 +99,15 @@ fn one_slow_node_of_twelve_is_called_after_its_pairs_and_none_without_it() {
     let report = slow.run("fleet report --json").expect(3).json();
     assert_eq!(in_state(&report, "slow"), ["n8"], "{report:#}");
     assert_eq!(in_state(&report, "ok").len(), 11);
+    let metrics = slow.run("export --format openmetrics").expect(0).stdout;
+    says(
+        &metrics,
+        &[
+            "rsb_campaign_nodes{campaign=\"first\",state=\"ok\"} 11\n",
+            "rsb_campaign_nodes{campaign=\"first\",state=\"slow\"} 1\n",
+            "rsb_node_state{campaign=\"first\",node=\"n8\",state=\"slow\"} 1\n",
+        ],
+    );
     let slower = report["confirmations"]["n8"]["slower_percent"].as_f64().unwrap();
     assert!((slower - 10.0).abs() < 0.5, "{report:#}");
     says(&slow.run("fleet advice").expect(0).stdout, &["nodename=n8 state=drain", "% in pairs"]);

@@ -45,6 +45,44 @@ fn with_regressed_case() -> (Bench, String) {
     (bench, case)
 }
 
+/// Writes a campaign of two nodes to which no job was submitted.
+fn write_campaign(bench: &Bench) {
+    let shared = bench.path("fleet");
+    let config = "[[suite]]\nsuite = 'quick'\nminutes = 1\n";
+    bench.write("fleet.toml", &format!("results_dir = '{}'\n{config}", shared.display()));
+    let task = |node: &str| {
+        serde_json::json!({
+            "node": node, "class": "cpu", "gpus": 0, "minutes": 1, "starts_after_seconds": 0,
+            "suites": [{ "suite": "quick", "minutes": 1 }], "availability": "idle",
+        })
+    };
+    let plan = serde_json::json!({
+        "format_version": rsb_model::format::FORMAT_VERSION, "name": "weekly", "version": "1", "nodes": [], "skipped": [],
+        "tasks": [task("n1"), task("n2")],
+    });
+    bench.write("fleet/weekly/campaign.json", &plan.to_string());
+}
+
+#[test]
+fn the_states_of_the_newest_campaign_and_its_nodes_are_exported() {
+    let bench = Bench::new();
+    bench.run("export --format openmetrics").expect(0);
+    write_campaign(&bench);
+    let text = bench.run("export --format openmetrics").expect(0).stdout;
+    let lines = [
+        "rsb_campaign_jobs{campaign=\"weekly\",state=\"not_submitted\"} 2\n",
+        "rsb_campaign_jobs{campaign=\"weekly\",state=\"running\"} 0\n",
+        "rsb_campaign_nodes{campaign=\"weekly\",state=\"not_measured\"} 2\n",
+        "rsb_campaign_nodes{campaign=\"weekly\",state=\"slow\"} 0\n",
+        "rsb_node_state{campaign=\"weekly\",node=\"n2\",state=\"not_measured\"} 1\n",
+    ];
+    says(&text, &lines);
+    assert_accepted(&["check", "metrics"], &text);
+    bench.write("fleet.toml", "");
+    let refused = bench.run("export --format openmetrics").expect(2);
+    says(&refused.stderr, &["fleet.toml"]);
+}
+
 #[test]
 fn an_exported_file_has_times_and_verdicts_and_is_accepted_by_promtool() {
     let (bench, case) = with_regressed_case();
@@ -70,15 +108,20 @@ fn an_exported_file_has_times_and_verdicts_and_is_accepted_by_promtool() {
     says(&refused.stderr, &["--max-series", "--format openmetrics"]);
 }
 
-#[test]
-fn the_progress_of_a_running_benchmark_is_exported() {
-    let (bench, run) = with_baseline(Bench::new());
+/// Begins a run like `run` that has no case yet. Returns its journal, and a case to add.
+fn begin_run(bench: &Bench, run: Value) -> (rsb_store::Journal, rsb_model::BenchmarkResult) {
     let mut run: rsb_model::Run = serde_json::from_value(run).unwrap();
     let case = run.benchmarks.remove(0);
     run.run_id = rsb_model::RunId("running".into());
     run.benchmarks.clear();
     let store = rsb_store::Store::open_for_writing(&bench.path("benchmark_results")).unwrap();
-    let mut journal = store.begin(&run).unwrap();
+    (store.begin(&run).unwrap(), case)
+}
+
+#[test]
+fn the_progress_of_a_running_benchmark_is_exported() {
+    let (bench, run) = with_baseline(Bench::new());
+    let (mut journal, case) = begin_run(&bench, run);
     journal.set_progress(rsb_model::run::ReplicateProgress { done: 3, total: 12 });
     journal.add(&case).unwrap();
     let text = bench.run("export --format openmetrics").expect(0).stdout;
@@ -104,13 +147,19 @@ fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
     let dashboard: Value = serde_json::from_str(&text).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
-    let rules: Vec<Value> = targets
+    let mut queries: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+    // Grafana itself evaluates `label_values(METRIC, label)`.
+    for variable in dashboard["templating"]["list"].as_array().unwrap() {
+        let Some(query) = variable["query"]["query"].as_str() else { continue };
+        let arguments = query.strip_prefix("label_values(").unwrap().strip_suffix(')').unwrap();
+        queries.push(arguments.split_once(", ").unwrap().0);
+    }
+    assert!(queries.len() >= panels.len() + 2);
+    let rules: Vec<Value> = queries
+        .iter()
         .enumerate()
-        .map(|(at, target)| {
-            serde_json::json!({ "record": format!("query_{at}"), "expr": target["expr"] })
-        })
+        .map(|(at, query)| serde_json::json!({ "record": format!("query_{at}"), "expr": query }))
         .collect();
-    assert!(rules.len() >= panels.len());
     let group = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
     let bench = Bench::new();
     // JSON is valid YAML.
@@ -118,11 +167,51 @@ fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
     assert_accepted(&["check", "rules", file.to_str().unwrap()], "");
 }
 
+/// Checks `dashboard` with the types of `@grafana/schema`, as a literal, in which unknown fields are
+/// errors. Returns the errors; `None` if the package is missing.
+fn type_errors(dashboard: &Value) -> Option<String> {
+    let Some(packages) = std::env::var_os("RSB_GRAFANA_SCHEMA") else {
+        let why =
+            "RSB_GRAFANA_SCHEMA must name the node_modules with @grafana/schema and typescript";
+        test_needs::missing("grafana", why);
+        return None;
+    };
+    let bench = Bench::new();
+    std::os::unix::fs::symlink(&packages, bench.path("node_modules")).unwrap();
+    let source = format!(
+        "import type {{ Dashboard }} from '@grafana/schema';\nexport const it: Dashboard = \
+         {dashboard};\n"
+    );
+    let file = bench.write("dashboard.ts", &source);
+    let output = Command::new("node")
+        .arg(Path::new(&packages).join("typescript/bin/tsc"))
+        .args(["--noEmit", "--strict", "--module", "esnext", "--moduleResolution", "bundler"])
+        .arg(file)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.success(), errors.is_empty(), "{errors}");
+    Some(errors)
+}
+
+#[test]
+fn the_dashboard_has_the_types_of_grafana() {
+    let text = std::fs::read_to_string(page("grafana-dashboard.json")).unwrap();
+    let mut dashboard: Value = serde_json::from_str(&text).unwrap();
+    let Some(errors) = type_errors(&dashboard) else { return };
+    assert_eq!(errors, "");
+    dashboard["panels"][0]["title"] = 1.into();
+    dashboard["panels"][1]["gridpos"] = Value::Null;
+    let errors = type_errors(&dashboard).unwrap();
+    says(&errors, &["error TS", "gridpos"]);
+}
+
 /// Checks that every metric named in the rules and the dashboard is exported, so that a renamed
 /// metric is noticed.
 #[test]
 fn rules_and_dashboard_name_only_existing_metrics() {
     let (bench, _) = with_regressed_case();
+    write_campaign(&bench);
     let text = bench.run("export --format openmetrics").expect(0).stdout;
     for name in ["prometheus-rules.yml", "grafana-dashboard.json", "metrics.md"] {
         let page = std::fs::read_to_string(page(name)).unwrap();
@@ -163,6 +252,21 @@ mod scraped {
             says(body, &[&format!("rsb_case_time_seconds{{case=\"{case}\"")]);
             assert_eq!(body.ends_with("# EOF\n"), is_open, "{body}");
             assert_accepted(&["check", "metrics"], body);
+        }
+    }
+
+    #[test]
+    fn the_progress_of_a_run_and_the_nodes_of_a_campaign_are_current() {
+        let (bench, run) = with_baseline(Bench::new());
+        let (mut journal, case) = begin_run(&bench, run);
+        write_campaign(&bench);
+        let server = Server::begin(&bench, &["serve"]);
+        for done in [3, 7] {
+            journal.set_progress(rsb_model::run::ReplicateProgress { done, total: 12 });
+            journal.add(&case).unwrap();
+            let text = server.ask("GET /metrics HTTP/1.1");
+            let expected = format!("rsb_running_replicates{{state=\"done\"}} {done}\n");
+            says(&text, &[&expected, "node=\"n1\",state=\"not_measured\"} 1\n"]);
         }
     }
 

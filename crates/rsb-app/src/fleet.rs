@@ -7,6 +7,7 @@
 mod alerts;
 mod campaign;
 mod measured;
+mod metrics;
 mod pairs;
 mod progress;
 mod report;
@@ -30,6 +31,7 @@ use crate::AppError;
 pub use alerts::alerts;
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
 pub use measured::{CollectCounts, collect};
+pub use metrics::metrics;
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;

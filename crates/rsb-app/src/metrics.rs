@@ -1,5 +1,5 @@
 //! Metrics of a store for Prometheus: the last time and verdict of each case, the runs, the alerts,
-//! and the progress of runs.
+//! the progress of runs, and the states of a campaign.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use rsb_model::record::Comparison;
 use rsb_model::run::ReplicateProgress;
 use rsb_model::unit::Unit;
 use rsb_report::metrics::{
-    CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, RunningMetrics,
+    CampaignMetrics, CaseMetrics, MachineMetrics, MetricsFormat, MetricsInput, RunningMetrics,
 };
 use rsb_store::{AlertBook, NewestValue, RunSummary, Store};
 
@@ -20,22 +20,34 @@ pub use rsb_report::metrics::DEFAULT_MAX_SERIES;
 /// Number of the newest comparisons that are searched for verdicts.
 const MAX_COMPARISONS: usize = 50;
 
-/// Returns the metrics of `store` in `format`, with at most `max_series` time series of single
+/// Returns the metrics of what is stored in `store`, with at most `max_series` time series of single
 /// cases.
 ///
 /// # Errors
 /// If the index or the alerts cannot be read.
-pub fn text(store: &Store, format: MetricsFormat, max_series: usize) -> Result<String, AppError> {
+pub fn stored(store: &Store, max_series: usize) -> Result<MetricsInput, AppError> {
     let runs = store.runs()?;
-    let input = MetricsInput {
+    Ok(MetricsInput {
         version: env!("CARGO_PKG_VERSION"),
         machines: machines(&runs),
         cases: cases(store, &runs)?,
         alerts: AlertBook::read(store.results_dir()).map_err(AppError::usage)?.alerts,
-        running: running(store),
+        running: RunningMetrics::default(),
+        campaign: None,
         max_series,
-    };
-    Ok(rsb_report::metrics(&input, format))
+    })
+}
+
+/// Returns the text of `stored` in `format`, with the progress of the runs that are being measured
+/// into `store`, and the states of `campaign`.
+pub fn text(
+    stored: MetricsInput,
+    store: &Store,
+    campaign: Option<CampaignMetrics>,
+    format: MetricsFormat,
+) -> String {
+    let input = MetricsInput { running: running(store), campaign, ..stored };
+    rsb_report::metrics(&input, format)
 }
 
 /// Returns the progress of the runs that are being measured into `store`.

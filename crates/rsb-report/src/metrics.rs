@@ -51,6 +51,8 @@ pub struct MetricsInput {
     pub alerts: Vec<TrackedAlert>,
     /// The runs that are being measured now.
     pub running: RunningMetrics,
+    /// The newest campaign, if the project has one.
+    pub campaign: Option<CampaignMetrics>,
     /// Maximum number of time series that belong to single cases. Regressed cases are written
     /// first.
     pub max_series: usize,
@@ -65,6 +67,19 @@ pub struct RunningMetrics {
     pub done: usize,
     /// Replicates that they will take in all, if known.
     pub planned: usize,
+}
+
+/// States of a campaign over the nodes of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CampaignMetrics {
+    /// Name.
+    pub campaign: String,
+    /// Number of jobs by state, states without a job included.
+    pub jobs: BTreeMap<String, usize>,
+    /// Number of nodes by state, states without a node included.
+    pub nodes: BTreeMap<String, usize>,
+    /// State of each node.
+    pub node_states: BTreeMap<String, String>,
 }
 
 /// Runs of a machine.
@@ -127,6 +142,7 @@ pub fn metrics(input: &MetricsInput, format: MetricsFormat) -> String {
     families.extend(case_families(input));
     families.push(alert_family(&input.alerts));
     families.extend(running_families(input.running));
+    families.extend(input.campaign.iter().flat_map(campaign_families));
     let mut text: String = families.iter().map(GaugeFamily::text).collect();
     if format == MetricsFormat::OpenMetrics {
         text.push_str("# EOF\n");
@@ -247,6 +263,24 @@ fn running_families(running: RunningMetrics) -> [GaugeFamily; 2] {
         replicates.set(&[label("state", state)], count as f64);
     }
     [runs, replicates]
+}
+
+fn campaign_families(campaign: &CampaignMetrics) -> [GaugeFamily; 3] {
+    let name = label("campaign", &campaign.campaign);
+    let mut jobs =
+        GaugeFamily::new("rsb_campaign_jobs", "Jobs of the newest campaign by progress.");
+    let mut nodes =
+        GaugeFamily::new("rsb_campaign_nodes", "Nodes of the newest campaign by conclusion.");
+    for (family, counts) in [(&mut jobs, &campaign.jobs), (&mut nodes, &campaign.nodes)] {
+        for (state, count) in counts {
+            family.set(&[name.clone(), label("state", state)], *count as f64);
+        }
+    }
+    let mut states = GaugeFamily::new("rsb_node_state", "1 for the conclusion on the node.");
+    for (node, state) in &campaign.node_states {
+        states.set(&[name.clone(), label("node", node), label("state", state)], 1.0);
+    }
+    [jobs, nodes, states]
 }
 
 fn seconds_since_1970(time: Timestamp) -> f64 {

@@ -159,6 +159,12 @@ impl CampaignDir {
         Ok(Self { campaign, results_dir: results_dir.clone() })
     }
 
+    /// Opens the latest campaign; `None` if there is none.
+    pub(super) fn latest(config: &FleetConfig) -> Result<Option<Self>, AppError> {
+        let name = names(&config.results_dir).pop();
+        name.map(|name| Self::open(config, Some(&name))).transpose()
+    }
+
     /// Opens every campaign that can be read except this one, oldest first.
     pub(super) fn others(config: &FleetConfig, except: Option<&str>) -> Vec<Self> {
         let mut others = names(&config.results_dir);

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::campaign::CampaignDir;
 use super::measured::{StepRun, StepRuns, step_runs, values_of};
 use super::pairs;
-use super::progress::status;
+use super::progress::{StatusDocument, status};
 use crate::AppError;
 
 /// Verdicts on the nodes of a campaign, with their evidence.
@@ -47,7 +47,17 @@ pub fn report(
     config: &FleetConfig,
     say: &mut dyn FnMut(&str),
 ) -> Result<FleetDocument, AppError> {
-    let fleet = MeasuredFleet::of(dir, config, Some(progress_of(dir, config)?), say);
+    report_with(dir, config, status(dir, config)?, say)
+}
+
+/// As [`report`], with the progress in `status`.
+pub(super) fn report_with(
+    dir: &CampaignDir,
+    config: &FleetConfig,
+    status: StatusDocument,
+    say: &mut dyn FnMut(&str),
+) -> Result<FleetDocument, AppError> {
+    let fleet = MeasuredFleet::of(dir, config, Some(progress_of(status)), say);
     let mut history = History::new();
     let is_small = |class: &HardwareClass| class.nodes.len() < config.verdict.min_nodes;
     if fleet.hardware.iter().any(is_small) {
@@ -71,9 +81,9 @@ pub fn report(
 /// Progress of the planned nodes by name; `None` if a node was not submitted.
 type ProgressByNode = BTreeMap<String, Option<NodeProgress>>;
 
-fn progress_of(dir: &CampaignDir, config: &FleetConfig) -> Result<ProgressByNode, AppError> {
-    let nodes = status(dir, config)?.nodes.into_iter().filter(|node| node.pair.is_none());
-    Ok(nodes.map(|node| (node.node, node.progress)).collect())
+fn progress_of(status: StatusDocument) -> ProgressByNode {
+    let nodes = status.nodes.into_iter().filter(|node| node.pair.is_none());
+    nodes.map(|node| (node.node, node.progress)).collect()
 }
 
 fn add_levels(history: &mut History, fleet: &MeasuredFleet) {

@@ -17,6 +17,7 @@ use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;
 use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_probe::ProbeOptions;
+use rsb_report::metrics::MetricsInput;
 use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, Series, SeriesName, Store};
@@ -29,7 +30,9 @@ use rsb_web::{NameBook, PageResponse};
 use super::stored::{Stamp, Stored};
 use crate::history::NewestRun;
 use crate::report;
-use crate::{AppError, alert_error, baseline, error_chain, history, metrics, recommend, trend};
+use crate::{
+    AppError, alert_error, baseline, error_chain, fleet, history, metrics, recommend, trend,
+};
 
 /// Number of runs in the overview; older changes are on the page of their case.
 const NEWEST: usize = 200;
@@ -37,6 +40,10 @@ const NEWEST: usize = 200;
 const EARLIER: usize = 20;
 /// Maximum number of points searched for changes of level; the newest are used.
 const ANALYZED: usize = 100_000;
+
+/// Time for which the states of a campaign are cached, so that many requests are few queries of the
+/// scheduler.
+pub(super) const CAMPAIGN_SECONDS: i64 = 30;
 
 /// Connection of one thread to the store.
 pub(super) struct StoreSource {
@@ -97,16 +104,25 @@ impl StoreSource {
     /// Returns the metrics in `format`.
     pub(super) fn metrics(&self, format: MetricsFormat) -> PageResponse {
         match self.metrics_text(format) {
-            Ok(text) => PageResponse::ok(format.content_type(), text.as_str()),
+            Ok(text) => PageResponse::ok(format.content_type(), text),
             Err(error) => super::server::broken(&error.to_string()),
         }
     }
 
-    fn metrics_text(&self, format: MetricsFormat) -> SourceResult<Arc<String>> {
-        self.stored.answers.metrics.get(format, &self.now()?, || {
-            metrics::text(self.store(), format, metrics::DEFAULT_MAX_SERIES)
+    /// Only what is stored is cached until it changes: a run being measured, and the nodes of a
+    /// campaign, make progress in between.
+    fn metrics_text(&self, format: MetricsFormat) -> SourceResult<String> {
+        let (answers, stamp) = (&self.stored.answers, self.now()?);
+        let stored = answers.metrics.get((), &stamp, || {
+            metrics::stored(self.store(), metrics::DEFAULT_MAX_SERIES)
                 .map_err(|error| source_error(&error))
-        })
+        })?;
+        let period = Timestamp::now().as_second() / CAMPAIGN_SECONDS;
+        let campaign = answers
+            .campaign
+            .get(period, &stamp, || fleet::metrics().map_err(|error| source_error(&error)))?;
+        let stored = MetricsInput::clone(&stored);
+        Ok(metrics::text(stored, self.store(), Option::clone(&campaign), format))
     }
 
     fn material(&self, id: &str) -> SourceResult<RunReportData> {

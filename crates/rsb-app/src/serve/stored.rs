@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::Judge;
 use rsb_model::record::RecommendDocument;
-use rsb_report::{BaselineRow, Forge, MetricsFormat, RunRow};
+use rsb_report::metrics::{CampaignMetrics, MetricsInput};
+use rsb_report::{BaselineRow, Forge, RunRow};
 use rsb_store::AlertBook;
 use rsb_web::NameBook;
 use rsb_web::source::{
@@ -36,7 +37,9 @@ pub(super) struct Answers {
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
     pub(super) lines: AnswerCache<(), Vec<CaseLine>, 1>,
     pub(super) overview: AnswerCache<(), OverviewData, 1>,
-    pub(super) metrics: AnswerCache<MetricsFormat, String, 2>,
+    pub(super) metrics: AnswerCache<(), MetricsInput, 1>,
+    /// Key: the current period of [`super::source::CAMPAIGN_SECONDS`].
+    pub(super) campaign: AnswerCache<i64, Option<CampaignMetrics>, 1>,
     pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
     pub(super) advice: AnswerCache<(), RecommendDocument, 1>,
     pub(super) run: AnswerCache<String, RunReportData, 32>,

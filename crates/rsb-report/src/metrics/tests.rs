@@ -20,6 +20,18 @@ fn alert(state: &str, severity: &str) -> TrackedAlert {
     serde_json::from_value(document).unwrap()
 }
 
+fn campaign() -> CampaignMetrics {
+    let counts = |states: [&str; 2]| states.map(|state| (state.to_owned(), 1)).into();
+    CampaignMetrics {
+        campaign: "weekly".to_owned(),
+        jobs: counts(["done", "running"]),
+        nodes: counts(["ok", "slow"]),
+        node_states: [("n1", "ok"), ("n2\"} 1\nrsb_forged 1", "slow")]
+            .map(|(node, state)| (node.to_owned(), state.to_owned()))
+            .into(),
+    }
+}
+
 fn input(cases: Vec<CaseMetrics>) -> MetricsInput {
     MetricsInput {
         version: "1.0.0",
@@ -32,6 +44,7 @@ fn input(cases: Vec<CaseMetrics>) -> MetricsInput {
         cases,
         alerts: vec![alert("new", "critical"), alert("fixed", "warning")],
         running: RunningMetrics { runs: 1, done: 3, planned: 12 },
+        campaign: Some(campaign()),
         max_series: DEFAULT_MAX_SERIES,
     }
 }
