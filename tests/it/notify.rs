@@ -107,9 +107,21 @@ fn without_a_receiver_the_error_names_the_table_to_add() {
 }
 
 #[test]
-fn a_silence_is_listed_until_it_is_ended() {
-    let bench = Bench::new();
-    bench.write(CONFIG, &receiver("true"));
+fn a_silence_holds_alerts_back_and_is_listed_until_it_is_ended() {
+    let (bench, run) = with_baseline(Bench::new());
+    bench.write(CONFIG, &receiver("cat >> messages; echo >> messages"));
+    bench.run("notify silence gate- --for 1h").expect(0);
+    let mut slower = again(&run, "current");
+    scale(&mut slower["benchmarks"][2], 1.3);
+    bench.write_sealed("current.json", &slower);
+    bench.run("gate --baseline tensor-ops --current current.json").expect(3);
+    let due = bench.run("notify --dry-run").expect(0).stdout;
+    says(&due, &["team: 0 messages", "held back, silenced until 20", ": gate: 1 case regressed"]);
+    bench.run("notify").expect(0);
+    assert_eq!(received(&bench), [] as [[String; 2]; 0]);
+    bench.run("notify silence gate- --end").expect(0);
+    bench.run("notify").expect(0);
+    assert_eq!(received(&bench).len(), 1);
     let added = bench.run(&["notify", "silence", "gemm/*", "--for", "2d", "--because", "new BIOS"]);
     says(&added.expect(0).stdout, &["alerts that match `gemm/*` are held back until 20"]);
     says(&bench.run("notify status").expect(0).stdout, &["silenced until", "gemm/*: new BIOS"]);

@@ -123,6 +123,30 @@ fn a_change_is_sent_once_and_a_receiver_that_fails_changes_no_exit_code() {
 }
 
 #[test]
+fn health_sends_a_change_once_whatever_trend_and_its_receiver_do() {
+    let (bench, ..) = with_history(130, &step_at_120);
+    know_receivers(&bench, &["team"]);
+    let receive = |script: &str| {
+        let run = format!("command = {{ run = ['sh', '-c', '{script}'] }}");
+        bench.write("rusty-stack-bench.toml", &format!("[[notify]]\nname = 'team'\n{run}\n"));
+    };
+    receive("exit 1");
+    let failed = bench.run("health --json").expect(0);
+    assert_eq!(failed.json()["status"], "warning");
+    assert!(failed.stderr.contains("1 message waits for `team`"), "{}", failed.stderr);
+    receive("cat >> messages; echo >> messages");
+    std::thread::sleep(std::time::Duration::from_secs(1)); // The second attempt is due then.
+    for arguments in ["health", "trend --summary", "health"] {
+        bench.run(arguments).expect(0);
+    }
+    let sent = std::fs::read_to_string(bench.path("messages")).unwrap();
+    let message: Value = serde_json::from_str(&sent).unwrap();
+    assert_eq!(message["event"], "new");
+    let case = "cpu_performance/tensor-ops/cpu:0/made-up-2";
+    assert_eq!(message["alerts"][0]["series"][0]["id"], case);
+}
+
+#[test]
 fn a_slowdown_is_one_message_with_its_second_run_and_one_when_it_is_over() {
     let (bench, run, mut random) = with_history(60, &|_| 1.0);
     let receiver = "[[notify]]\nname = \"team\"\ncommand = { run = [\"sh\", \"-c\", \"cat >> \
@@ -146,7 +170,7 @@ fn a_slowdown_is_one_message_with_its_second_run_and_one_when_it_is_over() {
 }
 
 /// Stores a history for `watch` to continue: the run that it took as one run per day, about 3 %
-/// apart, so that the noise of a long pause is within the known noise.
+/// apart, so that the noise of later runs is within the known noise.
 #[cfg(feature = "fault-injection")]
 fn with_watched_history(bench: &Bench) {
     bench.run(WATCH).expect(0);
@@ -174,15 +198,18 @@ const WATCH: &str = "watch --once --suite custom --custom custom.toml --max-load
 #[cfg(feature = "fault-injection")]
 #[test]
 fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() {
-    use crate::alert_servers::{MailServer, answer, next_statuses, serve, start_alertmanager};
+    use crate::alert_servers::{
+        MailServer, Slack, answer, next_statuses, serve, start_alertmanager,
+    };
 
     let (hook, reports) = serve(vec![answer("200 OK", "", "")]);
     let files = tempfile::tempdir().unwrap();
     let Some((_server, address)) = start_alertmanager(files.path(), &hook) else { return };
     let Some(mail) = MailServer::start() else { return };
-    let (slack, posts) = serve(vec![answer("200 OK", "", "ok")]);
+    let slack = Slack::start();
     let certificate = mail.certificate().display().to_string();
-    let mut bench = Bench::new().set("SLACK_URL", &slack).set("SSL_CERT_FILE", &certificate);
+    let mut bench =
+        Bench::new().set("SLACK_URL", &slack.address).set("SSL_CERT_FILE", &certificate);
     bench.write("password", "secret\n");
     let port = &mail.starttls;
     bench.write(
@@ -195,30 +222,35 @@ fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() 
              {{ file = 'password' }}\nfrom = 'bench@lab.example'\nto = ['team@lab.example']\n"
         ),
     );
-    // Other work of the machine changes the time of a long pause least.
-    let benchmark = "[[benchmark]]\nname = 'pause'\ncommand = ['sleep', '0.15']\n";
-    bench.write("custom.toml", benchmark);
+    // The command prints its time, so that other work of the machine does not change it; the process
+    // id makes it vary by up to 4 %.
+    bench.write(
+        "custom.toml",
+        "[[benchmark]]\nname = 'pause'\ncommand = ['sh', '-c', 'echo took $((100000 + $$ % \
+         4000))e-7 ms']\nfigure = { after = 'took', unit = 'ms' }\n",
+    );
     with_watched_history(&bench);
     let case = "cpu_performance/pause/cpu:0";
-    let mut slack = Vec::new();
+    let mut posts = Vec::new();
     bench = bench.set("RSB_TEST_SLOWDOWN", "pause=30");
     for _ in 0..6 {
         bench.run(WATCH).expect(0);
     }
-    slack.extend(posts.try_iter());
-    assert_eq!((slack.len(), mail.mails().len()), (1, 1), "{slack:?}");
+    posts.extend(slack.accepted.try_iter());
+    assert_eq!((posts.len(), mail.mails().len()), (1, 1), "{posts:?}");
     bench = bench.set("RSB_TEST_SLOWDOWN", "none=1");
-    // The noise of the machine decides how many runs confirm the end.
+    // The noise decides how many runs confirm the end.
     for _ in 0..12 {
         bench.run(WATCH).expect(0);
-        slack.extend(posts.try_iter());
-        if slack.len() > 1 {
+        posts.extend(slack.accepted.try_iter());
+        if posts.len() > 1 {
             break;
         }
     }
-    assert_eq!((slack.len(), mail.mails().len()), (2, 2), "{slack:?}");
-    says(&slack[0], &["critical: suspected: ", case, "rusty-stack-bench run pause --custom"]);
-    says(&slack[1], &["recovered: ", case]);
+    assert_eq!((posts.len(), mail.mails().len()), (2, 2), "{posts:?}");
+    assert_eq!(slack.refused.try_iter().collect::<Vec<_>>(), [] as [String; 0]);
+    says(&posts[0], &["critical: suspected: ", case, "rusty-stack-bench run pause --custom"]);
+    says(&posts[1], &["recovered: ", case]);
     says(&mail.mails()[0], &["image/svg+xml", "chart-1.svg"]);
     says(&mail.mails()[1], &["In-Reply-To: ", "recovered: "]);
     for expected in ["firing", "resolved"] {
