@@ -26,7 +26,7 @@ pub enum ChartFormat {
 /// Arguments of `chart`.
 #[derive(Debug, Clone, Args)]
 pub struct ChartArgs {
-    /// Draw this kind of chart [default: list all kinds]
+    /// Draw this kind of chart [default: list those of the latest run]
     #[arg(value_parser = kind(), hide_possible_values = true)]
     pub kind: Option<&'static ChartKind>,
     /// Draw this run, by file or id [default: the latest run]

@@ -2,11 +2,12 @@
 //! as a page.
 
 use rsb_app::chart::picture_files::{self, PictureFormat, Pictures};
-use rsb_app::chart::{self, ChartRequest, config_error};
+use rsb_app::chart::{self, ChartRequest, DrawableKind, config_error};
 use rsb_app::config::ChartsSection;
 use rsb_app::{ProjectContext, named_file};
-use rsb_report::charts::{ChartSource, kinds_table};
+use rsb_report::charts::ChartSource;
 use rsb_report::number::format_count;
+use rsb_report::table::{Cell, Column, Table};
 use rsb_report::{Chart, Color, Glyphs, Style, ThemeName, chart_page};
 
 use crate::cli::{ChartArgs, ChartFormat};
@@ -31,12 +32,18 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
     let style = Style { width: args.width.map_or(width, usize::from), ..style };
     let project = ProjectContext::open(&args.places.paths())?;
-    let Some(kind) = args.kind else {
-        show::text(&kinds_table().text(style))?;
-        return Ok(Exit::Pass);
-    };
     let mut options = args.options();
     options.simulated |= project.config.charts.simulated;
+    let Some(kind) = args.kind else {
+        let kinds = chart::drawable(&project, options, &mut console::tell)?;
+        let mut table = Table::new([Column::left("example"), Column::elided("shows")]);
+        for DrawableKind { kind, example } in &kinds {
+            let example = project.directories.command(&format!("chart {example}"));
+            table.push([Cell::from(example), Cell::from(kind.about)]);
+        }
+        show::text(&table.text(style))?;
+        return Ok(Exit::Pass);
+    };
     let request = ChartRequest {
         kind,
         run: args.run.clone(),

@@ -7,17 +7,16 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use rsb_engine::Listener;
 use rsb_gate::gate::{self, SideName};
-use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};
-use rsb_report::chart::AxisScale;
-use rsb_report::charts::{ChartKind, ChartOptions, ChartSource, ChartSubject};
+use rsb_report::chart::{AxisScale, ChartPlace};
+use rsb_report::charts::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject};
 use rsb_report::number::format_count;
 use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture, pictures};
 
 use crate::config::ChartsSection;
 use crate::project::chosen_run;
-use crate::{AppError, CaseFilter, ProjectContext, history, recommend, trend};
+use crate::{AppError, CaseFilter, ProjectContext, history, trend};
 
 /// Maximum lines of a chart with a scale on both axes, and of one with rows.
 const FRAME_LINES: usize = 22;
@@ -84,24 +83,59 @@ pub fn charts(
             draw(kind, &ChartSubject { series: &document.series, ..subject })
                 .map_err(|why| nothing(kind, "the stored runs", request, why))?
         }
-        ChartSource::Models => {
-            let store = project.store(listener)?;
-            let (runs, of) = match &request.run {
-                Some(text) => {
-                    let run = store.run(text).map_err(AppError::usage)?;
-                    let name = describe_run(&run);
-                    (vec![run], name)
-                }
-                None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
-            };
-            let runs: Vec<Run> =
-                runs.into_iter().map(|run| matching_cases(run, &request.filter)).collect();
-            let advice = model_results::recommend(&runs, RecommendRequest::LATENCY);
-            draw(kind, &ChartSubject { advice: Some(&advice), ..subject })
-                .map_err(|why| nothing(kind, &of, request, why))?
-        }
         ChartSource::Machines => machines(project, request, subject, listener)?,
     })
+}
+
+/// A kind of chart that the newest run can draw, and a command that draws it.
+#[derive(Debug, Clone)]
+pub struct DrawableKind {
+    /// The kind.
+    pub kind: &'static ChartKind,
+    /// Arguments of `rusty-stack-bench chart`.
+    pub example: String,
+}
+
+/// Returns the kinds of charts that the newest run can draw, alone or with the runs before it.
+///
+/// # Errors
+/// If there is no run, or it cannot be read.
+pub fn drawable(
+    project: &ProjectContext,
+    options: ChartOptions,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<DrawableKind>, AppError> {
+    let run = chosen_run(&project.store(listener)?, None, listener)?;
+    let mut found = Vec::new();
+    for kind in &CHART_KINDS {
+        let name = kind.name;
+        let example = if kind.source == ChartSource::Run {
+            let subject = ChartSubject { run: Some(&run), options, ..ChartSubject::default() };
+            kind.draw(&subject).first().map(|chart| match &chart.place {
+                ChartPlace::Benchmark(benchmark) => format!("{name} --benchmark {benchmark}"),
+                _ => name.to_owned(),
+            })
+        } else {
+            let sides = [None, Some("previous".to_owned())];
+            let sides = &sides[..if kind.source == ChartSource::Comparison { 2 } else { 1 }];
+            sides.iter().find_map(|against| {
+                let request = ChartRequest {
+                    kind,
+                    run: None,
+                    across_runs: false,
+                    filter: CaseFilter::default(),
+                    against: against.clone(),
+                    input: None,
+                    options,
+                };
+                let is_drawn = charts(project, &request, &mut |_| {}).is_ok();
+                let side = against.as_ref().map_or("", |_| " --against previous");
+                is_drawn.then(|| format!("{name}{side}"))
+            })
+        };
+        found.extend(example.map(|example| DrawableKind { kind, example }));
+    }
+    Ok(found)
 }
 
 /// Draws the newest run of each machine.

@@ -14,8 +14,8 @@ use rsb_model::record::{
     RecommendDocument,
 };
 use rsb_model::{Event, Note, Run};
-use rsb_report::Style;
 use rsb_report::number::{format_count, format_quantity};
+use rsb_report::{Style, recommended};
 use rsb_store::Store;
 use serde_json::Value;
 
@@ -86,23 +86,24 @@ pub fn recommend(
     Ok(document)
 }
 
-/// Formats `document` for people: all candidates of the measured models or of the requested one.
+/// Formats `document` for people: a table of all models, or all candidates of the requested one.
 pub fn text(document: &RecommendDocument, request: AdviceRequest<'_>, style: Style) -> String {
-    let (shown, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
-        request.model.is_some()
-            || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
-    });
-    let mut text: Vec<String> = shown
-        .into_iter()
-        .map(|advice| lines(advice, request.goal, document.currency.as_deref()))
-        .collect();
-    if !others.is_empty() {
-        text.push("\nNot measured yet; `recommend MODEL` shows details of one:".to_owned());
-        text.extend(
-            others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))),
-        );
+    if request.model.is_some() {
+        let lines = document
+            .models
+            .iter()
+            .map(|advice| lines(advice, request.goal, document.currency.as_deref()));
+        return style.wrap_long_lines(&lines.collect::<Vec<_>>().join("\n"));
     }
-    style.wrap_long_lines(&text.join("\n"))
+    let mut text = recommended::table(document).text(style);
+    let unknown = document.models.iter().filter(|advice| advice.candidates.is_empty()).count();
+    let unknown = match unknown {
+        0 => String::new(),
+        count => format!("{} without any value; ", format_count(count, "model", "models")),
+    };
+    text.push('\n');
+    text.push_str(&style.wrap(&format!("{unknown}`recommend MODEL` shows details of one"), 0));
+    text
 }
 
 /// Returns the error if no model was named and there is no recommendation.

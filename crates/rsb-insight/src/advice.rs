@@ -15,7 +15,7 @@ use rsb_model::{
 };
 use rsb_probe::doctor;
 
-pub(crate) use roofline::memory_bound;
+use roofline::memory_bound;
 
 /// Minimum utilization of the memory unit at which it counts as the bottleneck of a kernel.
 const MEMORY_BUSY_PERCENT: f64 = 80.0;

@@ -61,7 +61,8 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let noisy = noisy(input.series, input.limits.noisy_percent);
     let missing = missing(input.latest, input.earlier);
     let unmeasured = unmeasured_items(input);
-    let recommendations = recommendations(input, &noisy);
+    let unseen: Vec<&HealthItem> = missing.iter().chain(&unmeasured).collect();
+    let recommendations = recommendations(input, &noisy, &unseen);
     let worse = input
         .alerts
         .iter()
@@ -253,40 +254,18 @@ fn unmeasured_items(input: &HealthInput<'_>) -> Vec<HealthItem> {
     items
 }
 
-fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recommendation> {
+/// Returns what a person can do, most urgent first: a changed machine, drifts, noise, missing
+/// measurements, then the state of the machine.
+fn recommendations(
+    input: &HealthInput<'_>,
+    noisy: &[HealthItem],
+    unseen: &[&HealthItem],
+) -> Vec<Recommendation> {
     let mut found = Vec::new();
     let Some(latest) = input.latest else { return found };
-    found.extend(advice::of_machine(latest, input.earlier));
-    found.extend(advice::memory_bound(latest));
-    if let Some(worst) = noisy.first() {
-        let count = noisy.len();
-        found.push(Recommendation {
-            action:
-                "judge these cases with `gate --against`, whose interleaved pairs cancel the noise \
-                 of the machine"
-                    .to_owned(),
-            evidence: format!(
-                "{count} noisy; the worst is {} with {:.0} % from run to run",
-                worst.id,
-                worst.percent.unwrap_or_default()
-            ),
-        });
-    }
-    let drifting: Vec<_> =
-        drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
-    let worst = drifting
-        .iter()
-        .max_by(|(_, a), (_, b)| a.change_percent.abs().total_cmp(&b.change_percent.abs()));
-    if let Some((trend, alert)) = worst {
-        let (count, id, what) = (drifting.len(), &trend.id, &alert.description);
-        let evidence = format!("{count} drifting; the worst is {id}: {what}");
-        found.push(Recommendation { action: alert.recommendation.clone(), evidence });
-    }
-    for alert in input
-        .alerts
-        .iter()
-        .filter(|alert| alert.direction == "worse" && alert.state == AlertState::New)
-    {
+    let is_new =
+        |alert: &&TrackedAlert| alert.direction == "worse" && alert.state == AlertState::New;
+    for alert in input.alerts.iter().filter(is_new) {
         let changed: Vec<String> = alert
             .environment_changes
             .iter()
@@ -299,6 +278,38 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
             });
         }
     }
+    let drifting: Vec<_> =
+        drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
+    let worst = drifting
+        .iter()
+        .max_by(|(_, a), (_, b)| a.change_percent.abs().total_cmp(&b.change_percent.abs()));
+    if let Some((trend, alert)) = worst {
+        let (count, id, what) = (drifting.len(), &trend.id, &alert.description);
+        let evidence = format!("{count} drifting; the worst is {id}: {what}");
+        found.push(Recommendation { action: alert.recommendation.clone(), evidence });
+    }
+    if let Some(worst) = noisy.first() {
+        let count = noisy.len();
+        found.push(Recommendation {
+            action: "find the source of the noise: stop other programs and fix the CPU clock \
+                     (`rusty-stack-bench doctor`), or judge with `gate --against`, whose \
+                     interleaved pairs cancel it"
+                .to_owned(),
+            evidence: format!(
+                "{count} noisy; the worst is {} with {:.0} % from run to run",
+                worst.id,
+                worst.percent.unwrap_or_default()
+            ),
+        });
+    }
+    if let Some(first) = unseen.first() {
+        let suite = &latest.suite;
+        found.push(Recommendation {
+            action: format!("measure again: `rusty-stack-bench run --suite {suite}`"),
+            evidence: format!("{} without a recent value; the first is {}", unseen.len(), first.id),
+        });
+    }
+    found.extend(advice::of_machine(latest, input.earlier));
     found
 }
 

@@ -139,6 +139,11 @@ pub enum DatasetKind {
     Marks,
     /// A line through the points, without marks.
     Path,
+    /// A limit: a line in one of [`DASHES`] dash patterns, with the text of its last point next to it.
+    Roof {
+        /// Index of the dash pattern; 0 is solid.
+        dash: usize,
+    },
     /// A small dot at each point, for many points.
     Dots,
     /// A horizontal bar in row `y`, from 0 to `x`, or over the extent if the point has one (part of
@@ -209,12 +214,16 @@ pub enum Paint {
     Error,
     /// Limits and marks that are not data.
     Faded,
-    /// Level in a heat map relative to the highest value, from 0 to [`HEAT_LEVELS`] - 1.
+    /// Level in a heat map between the lowest and the highest value, from 0 to
+    /// [`HEAT_LEVELS`] - 1.
     Heat(u8),
 }
 
-/// Number of color levels of a heat map.
-pub const HEAT_LEVELS: u8 = 5;
+/// Number of color levels of a heat map: a theme names five, and the others are between them.
+pub const HEAT_LEVELS: u8 = 41;
+
+/// Number of dash patterns of [`DatasetKind::Roof`].
+pub const DASHES: usize = 5;
 
 /// Mark of a dataset. No two roles in one chart share a mark, whatever their colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -252,8 +261,6 @@ pub enum Marker {
 pub enum Legend {
     /// No legend.
     Hidden,
-    /// Right of the chart, entries stacked vertically.
-    Right,
     /// Below the chart, entries side by side.
     Below,
 }

@@ -15,7 +15,9 @@ fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
 fn is_decoration(dataset: &Dataset) -> bool {
     match dataset.kind {
         DatasetKind::Tracks { .. } | DatasetKind::Band => true,
-        DatasetKind::Path | DatasetKind::Rules => dataset.name.is_empty(),
+        DatasetKind::Path | DatasetKind::Roof { .. } | DatasetKind::Rules => {
+            dataset.name.is_empty()
+        }
         _ => false,
     }
 }

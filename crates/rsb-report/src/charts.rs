@@ -6,7 +6,6 @@ mod backends;
 mod bars;
 mod changes;
 mod comparison;
-mod devices;
 mod distribution;
 mod gauges;
 mod kinds;
@@ -15,7 +14,6 @@ mod machines;
 mod matrix;
 mod memory;
 mod models;
-pub(crate) mod recommendation;
 mod roofline;
 mod selection;
 mod sensors;
@@ -31,12 +29,10 @@ pub use backends::backends;
 pub use bars::bars;
 pub use changes::{before_after, delta};
 pub use comparison::comparison;
-pub use devices::device_grids;
 pub use distribution::distribution;
-pub use kinds::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject, kinds_table};
+pub use kinds::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject};
 pub use lines::{AXES as LINE_AXES, LINE_KEYS, throughput_by_size};
 pub use machines::machines;
-pub use recommendation::recommendation;
 pub use selection::ChartSelection;
 pub use trend::{trend_chart, trend_window};
 
@@ -50,6 +46,7 @@ use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured_results, spread_percent};
 use crate::number::format_count;
 use crate::report::Report;
+use crate::report::content::machine_name;
 
 /// Number of cases whose distribution is drawn: those with the widest spread.
 const NOISIEST: usize = 3;
@@ -80,20 +77,37 @@ fn better_words(field: &Field) -> &'static str {
     }
 }
 
+/// Returns the machine, the commit and the date of a run, which the subtitles of its charts begin
+/// with.
+fn source(run: &Run) -> String {
+    let commit = run.environment.git.as_ref().map(|git| git.commit.chars().take(7).collect());
+    let day = run.started.strftime("%Y-%m-%d").to_string();
+    [Some(machine_name(run)), commit, Some(day)].into_iter().flatten().join(" · ")
+}
+
+/// Writes the source of `run` into the subtitle of each of `charts`.
+fn add_source(charts: &mut [Chart], run: &Run) {
+    let source = source(run);
+    for chart in charts {
+        let rest = std::mem::take(&mut chart.subtitle);
+        let rest = if rest.is_empty() { rest } else { format!("; {rest}") };
+        chart.subtitle = format!("{source}{rest}");
+    }
+}
+
+/// Returns `up to` or `from`, for a title with the best value of `field`.
+fn best_words(field: &Field) -> &'static str {
+    if field.better() == Some(Better::Lower) { "from" } else { "up to" }
+}
+
 /// Returns the charts of the values of each benchmark, the most informative kind first.
 fn value_charts(run: &Run) -> Vec<Chart> {
     let by_size = throughput_by_size(run);
     let sized: Vec<ChartPlace> = by_size.iter().map(|chart| chart.place.clone()).collect();
     // A chart by size already shows these cases, so bars would repeat their values.
     let bars = bars(run).into_iter().filter(|chart| !sized.contains(&chart.place)).collect();
-    let kinds = [
-        device_grids(run, None),
-        by_size,
-        models::models(run),
-        lines::error_bars(run),
-        bars,
-        matrix::heat_maps(run, None),
-    ];
+    let kinds =
+        [by_size, models::models(run), lines::error_bars(run), bars, matrix::heat_maps(run, None)];
     kinds.into_iter().flatten().collect()
 }
 
@@ -110,20 +124,15 @@ fn meaning_charts(run: &Run) -> Vec<Chart> {
     kinds.into_iter().flatten().collect()
 }
 
-/// Returns the charts that cover the whole run, by kind.
-fn run_charts(run: &Run) -> [Vec<Chart>; 5] {
-    [
-        backends(run),
+/// Returns the charts that cover the whole run, without those of its backends.
+fn run_charts(run: &Run) -> Vec<Chart> {
+    let kinds = [
         roofline::roofline(run),
         memory::memory_timelines(run),
         gauges::gpu_memory(run).into_iter().collect(),
         sensors::sensors(run),
-    ]
-}
-
-/// Returns the charts of the less informative kinds.
-fn other_charts(run: &Run) -> Vec<Chart> {
-    let kinds = [memory::memory_heat_map(run), matrix::matrix(run), gauges::gpus(run)];
+        memory::memory_heat_map(run).into_iter().collect(),
+    ];
     kinds.into_iter().flatten().collect()
 }
 

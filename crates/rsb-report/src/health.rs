@@ -16,6 +16,14 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
     if page.latest.is_none() {
         return out;
     }
+    if page.status == OverallStatus::Healthy {
+        out.push_str(match page.recommendations.is_empty() {
+            true => "nothing to do; `rusty-stack-bench trend` lists every series\n",
+            false => "nothing urgent; `rusty-stack-bench doctor` checks the machine\n",
+        });
+        return out;
+    }
+    out.push_str(&recommendations(&page.recommendations, "Do first", style));
     for section in sections(page) {
         let HealthSection { title, items, .. } = section;
         if items.is_empty() {
@@ -32,16 +40,15 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
             out.push_str(&style.wrap(&more, 2));
         }
     }
-    out.push_str(&recommendations(&page.recommendations, style));
     out
 }
 
-/// Formats recommendations for a terminal, with a heading; empty if there are none.
-pub(crate) fn recommendations(all: &[Recommendation], style: Style) -> String {
+/// Formats recommendations for a terminal, below `heading`; empty if there are none.
+pub(crate) fn recommendations(all: &[Recommendation], heading: &str, style: Style) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut out = format!("\n{}\n", style.paint(Tone::Strong, "Recommendations"));
+    let mut out = format!("\n{}\n", style.paint(Tone::Strong, heading));
     for advice in all {
         out.push_str(&style.wrap(&advice.action, 2));
         out.push_str(&style.wrap(&advice.evidence, 4));

@@ -24,6 +24,7 @@ mod chart_page;
 pub mod charts;
 mod compared;
 pub mod comparison;
+mod devices;
 pub mod doctor;
 pub mod document;
 pub mod environment;

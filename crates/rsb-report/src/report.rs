@@ -203,7 +203,7 @@ pub fn text(report: &Report<'_>, pictures: &str, style: Style) -> String {
     let mut out = pictures.to_owned();
     out.push_str(&run::text(report.run, style));
     if report.has(ReportPart::Recommendations) {
-        out.push_str(&health::recommendations(report.recommendations, style));
+        out.push_str(&health::recommendations(report.recommendations, "Recommendations", style));
     }
     let shown = report
         .comparison

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use canvas::{Anchor, Canvas, Text, Tint, characters_in, sheet, shorten, width_of};
 use layout::Layout;
 
-use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Label, Legend};
+use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, HEAT_LEVELS, Label, Paint};
 use crate::names::shorten_names;
 use crate::theme::Theme;
 
@@ -28,7 +28,7 @@ pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
         return None;
     }
     let layout = Layout::of(chart);
-    sheet(layout.size, &chart.title, &chart.subtitle, theme, |canvas| {
+    sheet(layout.size, chart, theme, |canvas| {
         x_axis(canvas, chart, &layout);
         y_axis(canvas, chart, &layout);
         chart.datasets.iter().for_each(|dataset| datasets::draw(canvas, dataset, &layout));
@@ -62,10 +62,10 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
         let x = layout.x(label.at);
         let look = Text::faded_label(Anchor::Middle);
         if axis.scale == AxisScale::Rows {
-            canvas.text(label_text(&short, label), (x, frame.bottom + 16.0), look);
+            canvas.text(label_text(&short, label), (x, frame.bottom + 18.0), look);
         } else {
             canvas.line((x, frame.top), (x, frame.bottom), Tint::Grid, 1);
-            canvas.text(&label.text, (x, frame.bottom + 16.0), look);
+            canvas.text(&label.text, (x, frame.bottom + 18.0), look);
         }
     }
     canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), Tint::Axis, 1);
@@ -74,7 +74,7 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
         canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), Tint::Axis, 2);
     }
     let middle = f64::midpoint(frame.left, frame.right);
-    canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
+    canvas.text(&axis.title, (middle, frame.bottom + 40.0), Text::label(Anchor::Middle));
 }
 
 /// Returns the short forms of the labels of `axis` that are wider than `room` pixels.
@@ -109,36 +109,35 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
 /// Draws the legend: the name of each dataset that has a name and at least one point, next to a
 /// sample of its style.
 fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
-    let look = Text::label(Anchor::Start);
-    let (frame, right) = (layout.frame, layout.size.0 - canvas::MARGIN);
-    match chart.legend_position {
-        Legend::Hidden => {}
-        Legend::Right => {
-            let left = frame.right + 22.0;
-            for (index, dataset) in chart.legend_datasets().enumerate() {
-                let y = frame.top + 10.0 + 22.0 * index as f64;
-                swatch(canvas, dataset, left + 11.0, y);
-                canvas.text(
-                    &shorten(&dataset.name, right - left - 30.0, look.size),
-                    (left + 30.0, y),
-                    look,
-                );
-            }
-        }
-        Legend::Below => {
-            let places = layout::legend_places(chart, canvas::MARGIN, right);
-            for (dataset, (x, line)) in chart.legend_datasets().zip(places) {
-                let y = frame.bottom + 62.0 + layout::LEGEND_LINE * line as f64;
-                swatch(canvas, dataset, x + 11.0, y);
-                let room = right - x - 30.0;
-                canvas.text(
-                    &shorten(&dataset.name, room, look.size),
-                    (x + 30.0, y),
-                    Text::faded_label(Anchor::Start),
-                );
-            }
-        }
+    let look = Text::faded_label(Anchor::Start);
+    let (left, right) = (canvas::MARGIN, layout.size.0 - canvas::MARGIN);
+    let top = layout.frame.bottom + layout::LEGEND_TOP;
+    if layout::is_heat_map(chart) {
+        heat_scale(canvas, chart, (left, top));
+        return;
     }
+    let places = layout::legend_places(chart, left, right);
+    for (dataset, (x, line)) in layout::listed(chart).zip(places) {
+        let y = top + layout::LEGEND_LINE * line as f64;
+        swatch(canvas, dataset, x + 11.0, y);
+        canvas.text(&shorten(&dataset.name, right - x - 30.0, look.size), (x + 30.0, y), look);
+    }
+}
+
+/// Draws the colors of a heat map side by side, between its lowest and its highest value.
+fn heat_scale(canvas: &mut Canvas<'_>, chart: &Chart, at: (f64, f64)) {
+    const WIDE: f64 = 5.0;
+    let look = Text::faded_label(Anchor::Start);
+    let names: Vec<&str> = chart.legend_datasets().map(|set| set.name.as_str()).collect();
+    let (Some(lowest), Some(highest)) = (names.first(), names.last()) else { return };
+    let (mut x, y) = at;
+    canvas.text(lowest, (x, y), look);
+    x = (x + width_of(lowest, look.size) + 6.0).round();
+    for level in 0..HEAT_LEVELS {
+        canvas.rectangle((x, y - 8.0), (x + WIDE, y + 8.0), Paint::Heat(level));
+        x += WIDE;
+    }
+    canvas.text(highest, (x + 8.0, y), look);
 }
 
 fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
@@ -149,7 +148,9 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
             canvas.line((left, y), (right, y), paint, 2);
             canvas.mark((x, y), paint);
         }
-        DatasetKind::Path => canvas.line((left, y), (right, y), paint, 2),
+        DatasetKind::Path | DatasetKind::Roof { .. } => {
+            canvas.line((left, y), (right, y), paint, 2);
+        }
         DatasetKind::Marks => canvas.mark((x, y), paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, paint),
         // Each bar of a change has this mark next to it, so use it in the legend, too.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::chart::Paint;
+use crate::chart::{HEAT_LEVELS, Paint};
 
 /// A color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -312,7 +312,38 @@ impl Theme {
     /// Returns the color of `paint` in a picture.
     pub fn rgb(&self, paint: Paint) -> [u8; 3] {
         let (name, _, rgb) = self.entry(paint);
-        self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb())
+        if let Some(pigment) = self.changed.get(name) {
+            return pigment.rgb();
+        }
+        match paint {
+            Paint::Heat(level) => self.heat(level),
+            _ => *rgb,
+        }
+    }
+
+    /// Returns the color of a level of a heat map, between the two nearest that the theme names.
+    fn heat(&self, level: u8) -> [u8; 3] {
+        let level = level.min(HEAT_LEVELS - 1);
+        let part = f64::from(level % HEAT_STEP) / f64::from(HEAT_STEP);
+        let low = level - level % HEAT_STEP;
+        let [low, high] = [low, (low + HEAT_STEP).min(HEAT_LEVELS - 1)]
+            .map(|level| self.entry(Paint::Heat(level)).2.map(f64::from));
+        std::array::from_fn(|channel| {
+            (low[channel] + (high[channel] - low[channel]) * part).round() as u8
+        })
+    }
+
+    /// Returns the color of `paint` in reports and on pages. Unless the user chose other colors,
+    /// before is gray and after is blue there: the verdict is next to them, and a slower value in
+    /// green would look good.
+    pub fn page_rgb(&self, paint: Paint) -> [u8; 3] {
+        let neutral = match paint {
+            Paint::Baseline => Paint::Faded,
+            Paint::Current => Paint::Series(0),
+            _ => return self.rgb(paint),
+        };
+        let is_changed = self.changed.contains_key(self.entry(paint).0);
+        self.rgb(if is_changed { paint } else { neutral })
     }
 
     /// Returns all colors of a picture by name: `sheet`, `ink`, `faded-ink`, `grid`, `axis`, and
@@ -344,6 +375,9 @@ impl Theme {
     }
 }
 
+/// Number of levels of a heat map from one color that a theme names to the next.
+const HEAT_STEP: u8 = (HEAT_LEVELS - 1) / 4;
+
 /// Returns the index of the role of `paint` in a theme.
 const fn position(paint: Paint) -> usize {
     match paint {
@@ -365,7 +399,9 @@ const fn position(paint: Paint) -> usize {
         Paint::Warning => 22,
         Paint::Error => 23,
         Paint::Faded => 24,
-        Paint::Heat(level) if level < 5 => 25 + level as usize,
+        Paint::Heat(level) if level < HEAT_LEVELS => {
+            25 + ((level + HEAT_STEP / 2) / HEAT_STEP) as usize
+        }
         Paint::Heat(_) => 29,
     }
 }

@@ -30,7 +30,31 @@ pub fn short(id: &str) -> String {
     id.parse::<CaseId>().map_or_else(|_| id.to_owned(), |id| Shortener::default().full(&id))
 }
 
+/// Minimum number of runs whose values are drawn as a sparkline.
+pub(crate) const FEWEST: usize = 3;
+
+/// Returns the key that sorts series: first those with an alert, worst first, then those whose level
+/// changed, most recently first, then by the size of the change since the first run.
+pub(crate) fn moved_first(series: &SeriesTrend) -> impl Ord + use<> {
+    let severity = series.alerts.iter().map(|alert| alert.severity).max();
+    let newest = series.change_points.last().map(|point| point.timestamp);
+    let change = since_first(series).map_or(0, |percent| (percent.abs() * 100.0) as u64);
+    std::cmp::Reverse((severity, newest, change))
+}
+
+/// Returns the change from the first to the last value, in percent. `None` for one value.
+fn since_first(series: &SeriesTrend) -> Option<f64> {
+    let change = 100.0 * (series.last / series.first - 1.0);
+    (series.n > 1 && change.is_finite()).then_some(change)
+}
+
+fn percent_or_none(percent: Option<f64>) -> Cell {
+    percent.map_or_else(|| NONE.to_owned(), format_percent).into()
+}
+
 fn table(document: &TrendDocument) -> Table {
+    let mut all: Vec<&SeriesTrend> = document.series.iter().collect();
+    all.sort_by_key(|series| moved_first(series));
     let ids: Vec<CaseId> =
         document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
@@ -42,24 +66,28 @@ fn table(document: &TrendDocument) -> Table {
         count => Cell::with_tone(count.to_string(), Tone::Caution),
     };
     Table::of(
-        &document.series,
+        &all,
         &[
             (Column::elided("series"), &|series| name(series).into()),
             (Column::left("metric"), &|series| Cell::from(&series.metric)),
             (Column::right("n"), &|series| series.n.to_string().into()),
-            (Column::right("last").optional(), &|series| {
-                format_quantity(series.last, &series.unit).into()
+            (Column::right("last"), &|series| format_quantity(series.last, &series.unit).into()),
+            (Column::right("last change").optional(), &|series| {
+                percent_or_none(series.last_change_percent)
             }),
-            (Column::right("change"), &|series| {
-                series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent).into()
-            }),
-            (Column::right("slope/day"), &|series| slope(series).into()),
-            (Column::right("r²"), &|series| {
+            (Column::right("since the first run"), &|series| percent_or_none(since_first(series))),
+            (Column::right("slope/day").optional(), &|series| slope(series).into()),
+            (Column::right("r²").optional(), &|series| {
                 series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}")).into()
             }),
             (Column::left("direction").optional(), &|series| direction(series)),
             (Column::left("oldest to newest"), &|series| {
-                sparkline(&series.values, SPARK_WIDTH).into()
+                let is_drawn = series.values.len() >= FEWEST;
+                Cell::from(if is_drawn {
+                    sparkline(&series.values, SPARK_WIDTH)
+                } else {
+                    String::new()
+                })
             }),
             (Column::right("shifts").optional(), &|series| shifts(series)),
         ],

@@ -55,7 +55,6 @@ pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceR
         PageView::Compare(query) => compare::charts(site, query),
         PageView::Case(query) => case::charts(site, query, points),
         PageView::Machines => machines::charts(site),
-        PageView::Models => models::charts(site),
         _ => Ok(Vec::new()),
     }
 }

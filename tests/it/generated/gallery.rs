@@ -4,31 +4,27 @@ mod rows;
 
 use std::fmt::Write as _;
 
-use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Run};
 use rsb_report::charts::{ChartKind, ChartOptions, ChartSource, ChartSubject};
-use rsb_report::{Chart, Color, Glyphs, Style, picture, svg};
+use rsb_report::{Chart, svg};
 use rsb_stats::trend::TrendSettings;
 use rsb_stats::{Policy, SeriesInput, trend_with};
 
 use self::rows::{HEAD, ROWS};
 use super::{check, root};
 
-/// A row: its heading, the arguments of `rusty-stack-bench chart`, and the title of the chart to
-/// show.
+/// A row: its heading, the arguments of `rusty-stack-bench chart`, and a part of the name of the
+/// chart to show.
 struct Row {
     heading: &'static str,
     command: &'static str,
-    title: &'static str,
+    name: &'static str,
 }
 
-const fn shown(heading: &'static str, command: &'static str, title: &'static str) -> Row {
-    Row { heading, command, title }
+const fn shown(heading: &'static str, command: &'static str, name: &'static str) -> Row {
+    Row { heading, command, name }
 }
-
-/// Columns and lines of text charts.
-const TEXT: (usize, usize) = (84, 22);
 
 /// Arguments of a command.
 struct Words<'a> {
@@ -109,18 +105,11 @@ fn chart(row: &Row) -> Chart {
         }
         // The gallery has no stored runs of several machines.
         ChartSource::Machines => Vec::new(),
-        ChartSource::Models => {
-            let advice = model_results::recommend(
-                &[read(words.rest[0], pattern)],
-                RecommendRequest::LATENCY,
-            );
-            words.kind.draw(&ChartSubject { advice: Some(&advice), ..subject })
-        }
     };
-    let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
-    let found = charts.into_iter().find(|chart| chart.title.contains(row.title));
+    let names: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
+    let found = charts.into_iter().find(|chart| chart.name.contains(row.name));
     found.unwrap_or_else(|| {
-        panic!("`chart {}` must draw `{}`; it draws {names:?}", row.command, row.title)
+        panic!("`chart {}` must draw `{}`; it draws {names:?}", row.command, row.name)
     })
 }
 
@@ -136,18 +125,17 @@ fn page() -> (String, Vec<(String, String)>) {
     let mut pictures: Vec<(String, String)> = Vec::new();
     for row in ROWS {
         let chart = chart(row);
-        let style = Style { color: Color::Never, width: TEXT.0 };
-        let drawn = picture(&chart, TEXT.0, TEXT.1, Glyphs::Unicode).text(style);
         let name = format!("{:02}-{}", pictures.len() + 1, chart.file_name());
         let (heading, command) = (row.heading, row.command);
         writeln!(
             text,
-            "## {heading}\n\n```console\n$ rusty-stack-bench chart \
-             {command}\n{drawn}```\n\n![{heading}](gallery/{name})\n"
+            "| [<img src=\"gallery/{name}\" alt=\"{heading}\" width=\"320\">](gallery/{name}) | \
+             **{heading}**<br>`chart {command}` |"
         )
         .unwrap();
         pictures.push((name, svg(&chart).unwrap()));
     }
+    text.push('\n');
     for (name, why) in NOT_DRAWN {
         writeln!(text, "`{name}` has no picture: {why}.\n").unwrap();
     }

@@ -35,6 +35,57 @@ fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Linear }
 }
 
+/// Ratio of the highest to the lowest value from which an axis is logarithmic, because a linear one
+/// would hide the low values.
+pub(super) const WIDE: f64 = 30.0;
+
+/// Returns an axis for `values` from zero, or a logarithmic one if they are [`WIDE`].
+pub(super) fn from_zero(title: &str, values: impl IntoIterator<Item = f64>, count: u32) -> Axis {
+    let all: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    let high = all.iter().copied().fold(0.0, f64::max);
+    let low = all.iter().copied().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    if low < high / WIDE {
+        // Below the lowest value, so that its bar has a length.
+        powers_of_ten(title, low / 1.5, high)
+    } else {
+        linear(title, 0.0, high, count)
+    }
+}
+
+/// Returns `; logarithmic scale` if `axis` is.
+pub(super) fn scale_words(axis: &Axis) -> &'static str {
+    if axis.scale == AxisScale::Log { "; logarithmic scale" } else { "" }
+}
+
+/// Unit for an axis, and the factor from the unit of the values to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AxisUnit {
+    pub(super) factor: f64,
+    pub(super) symbol: &'static str,
+}
+
+impl AxisUnit {
+    /// Returns the unit with an SI prefix in which `top` has one to three digits.
+    pub(super) fn of(top: f64, symbol: &'static str) -> Self {
+        const FAMILIES: [&[&str]; 6] = [
+            &["ns", "µs", "ms", "s"],
+            &["B", "kB", "MB", "GB", "TB"],
+            &["kB/s", "MB/s", "GB/s", "TB/s"],
+            &["MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"],
+            &["MHz", "GHz"],
+            &["mW", "W", "kW"],
+        ];
+        let family = FAMILIES.iter().find(|family| family.contains(&symbol));
+        let Some(family) = family.filter(|_| top > 0.0 && top.is_finite()) else {
+            return Self { factor: 1.0, symbol: if symbol == "1" { "" } else { symbol } };
+        };
+        let own = family.iter().position(|known| *known == symbol).unwrap_or_default();
+        let steps = ((top * 1.000_1).log10() / 3.0).floor();
+        let at = (own as f64 + steps).clamp(0.0, family.len() as f64 - 1.0);
+        Self { factor: 1e3_f64.powf(own as f64 - at), symbol: family[at as usize] }
+    }
+}
+
 /// Returns a logarithmic axis with powers of two around `low` to `high`, which are positive, and at
 /// most about `count` labels. A margin of a quarter of a power on each side keeps marks off the
 /// frame.

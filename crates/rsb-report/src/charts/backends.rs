@@ -2,6 +2,7 @@
 //! relative to the native runtime. Workloads have different units, so bars show the relative speed,
 //! and each is labeled with its own value.
 
+use itertools::Itertools as _;
 use rsb_model::Run;
 
 use super::{axis, left_out, slug};
@@ -42,8 +43,11 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
         .collect();
     let shown: Vec<&(&Row<'_>, Bars)> = all.iter().take(MAX_WORKLOADS).collect();
     let most = shown.iter().map(|(_, bars)| bars.len()).max()?;
-    let fastest =
-        shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| *speed).fold(1.0, f64::max);
+    let speeds = shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| speed.min(LONGEST));
+    let x_axis =
+        axis::from_zero("speed relative to the reference (1 is equal)", speeds.chain([1.0]), 6);
+    let (winner, wins) = fastest(&shown)?;
+    let winner = &hardware.columns.get(winner)?.heading;
     let thickness = FILLED / most as f64;
     let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0)]);
     let mut datasets = vec![reference.with_name("as fast as the reference")];
@@ -64,19 +68,26 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
     }
     Some(Chart {
         name: slug(&format!("backends-{}", hardware.title)),
-        title: format!("Backends on {}", hardware.title),
-        subtitle: subtitle(hardware, all.len() - shown.len()),
-        place: ChartPlace::Backends,
-        x_axis: axis::linear(
-            "speed relative to the reference (1 is equal)",
-            0.0,
-            fastest.min(LONGEST),
-            6,
+        title: format!(
+            "{winner} is the fastest backend of {} in {wins} of {} rows",
+            hardware.title,
+            shown.len()
         ),
+        subtitle: subtitle(hardware, all.len() - shown.len()) + axis::scale_words(&x_axis),
+        place: ChartPlace::Backends,
+        x_axis,
         y_axis: axis::rows(shown.iter().map(|(row, _)| format!("{} {}", row.benchmark, row.case))),
         datasets,
         legend_position: Legend::Below,
     })
+}
+
+/// Returns the column that is fastest in most rows, and the number of these rows.
+fn fastest(rows: &[&(&Row<'_>, Bars)]) -> Option<(usize, usize)> {
+    let winners = rows.iter().filter_map(|(_, bars)| {
+        bars.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(column, ..)| *column)
+    });
+    winners.counts().into_iter().max_by_key(|(column, wins)| (*wins, usize::MAX - column))
 }
 
 /// Returns the bar of one column in a row. The bars of a row are stacked around its center.

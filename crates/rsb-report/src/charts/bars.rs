@@ -3,10 +3,11 @@
 
 use rsb_model::{BenchmarkResult, DeviceType, Field, Run};
 
+use super::axis::AxisUnit;
 use super::lines::dtype_paint;
-use super::{axis, better_words, left_out, slug};
+use super::{axis, best_words, better_words, left_out, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, headline, measured_results};
+use crate::label::{Shortener, benchmark_of, headline, is_better, measured_results};
 use crate::number::format_quantity;
 
 const MAX_BARS: usize = 40;
@@ -75,11 +76,16 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
     let bars: Vec<Bar<'_>> =
         results.iter().take(MAX_BARS).filter_map(|result| bar(result, field, names)).collect();
     let top = bars.iter().map(|bar| bar.value.max(bar.peak.unwrap_or(0.0))).fold(0.0, f64::max);
+    let best = bars
+        .iter()
+        .reduce(|best, bar| if is_better(field, bar.value, best.value) { bar } else { best })?;
     let has_peaks = bars.iter().any(|bar| bar.peak.is_some());
-    if top <= 0.0 || (bars.len() < 2 && !has_peaks) {
+    // Equal bars show nothing that the table does not say in one word.
+    let is_flat = bars.iter().all(|bar| text(bar.value, field) == text(best.value, field));
+    if top <= 0.0 || (is_flat && !has_peaks) {
         return None;
     }
-    let (factor, unit) = scale(top, field);
+    let AxisUnit { factor, symbol: unit } = AxisUnit::of(top, field.unit.symbol());
     let mut peaks = Vec::new();
     for (row, bar) in bars.iter().enumerate() {
         if let Some(peak) = bar.peak {
@@ -92,16 +98,31 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
             .with_name(peak_field(field).map_or("", |peak| peak.about)),
     );
     let kind = device.map_or("", DeviceType::as_str);
+    let all = bars.iter().flat_map(|bar| [Some(bar.value), bar.peak]).flatten();
+    let x_axis = axis::from_zero(unit, all.map(|value| value * factor), 6);
     Some(Chart {
         name: slug(&format!("bars-{benchmark}-{}-{kind}", field.name)),
-        title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
-        subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
+        title: format!(
+            "{benchmark}: {} {} {} ({})",
+            caption(field),
+            best_words(field),
+            text(best.value, field),
+            best.label
+        )
+        .trim_start_matches(": ")
+        .to_owned(),
+        subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS))
+            + axis::scale_words(&x_axis),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
-        x_axis: axis::linear(unit, 0.0, top * factor, 6),
+        x_axis,
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
         datasets,
         legend_position: Legend::Below,
     })
+}
+
+fn text(value: f64, field: &Field) -> String {
+    format_quantity(value, field.unit.symbol())
 }
 
 /// Data types that have their own color, and their names in the legend.
@@ -170,20 +191,6 @@ fn subtitle(field: &Field, device: Option<DeviceType>, more: usize) -> String {
     let kind = device.map_or_else(String::new, |kind| format!("device: {kind}"));
     let rest = left_out(more, "case is", "cases are", "in the table only");
     format!("{kind}{}{rest}", better_words(field)).trim_start_matches("; ").to_owned()
-}
-
-/// Returns the factor and unit for an axis up to `top`: values of 10,000 or more use the next unit,
-/// as their labels do.
-fn scale(top: f64, field: &Field) -> (f64, &'static str) {
-    match field.unit.symbol() {
-        "GFLOP/s" if top >= 1e4 => (1e-3, "TFLOP/s"),
-        "GB/s" if top >= 1e4 => (1e-3, "TB/s"),
-        "ns" if top >= 1e4 => (1e-3, "µs"),
-        "µs" if top >= 1e4 => (1e-3, "ms"),
-        "1/s" => (1.0, "per second"),
-        "1" => (1.0, ""),
-        symbol => (1.0, symbol),
-    }
 }
 
 /// Returns the field that contains the hardware limit of `field`.

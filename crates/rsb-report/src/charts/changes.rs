@@ -3,7 +3,7 @@
 use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
 
-use super::comparison::worth_drawing;
+use super::comparison::{sides, worth_drawing};
 use super::{axis, left_out};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, quantity_or_empty, worsening};
@@ -22,8 +22,15 @@ fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
         .collect()
 }
 
-fn subtitle(words: &str, more: usize) -> String {
-    words.to_owned() + &left_out(more, "value is", "values are", "not drawn")
+fn subtitle(result: &ComparisonResult, words: &str, more: usize) -> String {
+    let more = left_out(more, "value is", "values are", "not drawn");
+    format!("{}; {words}{more}", sides(result))
+}
+
+/// Returns the title of a chart whose first and most important row is `first`.
+fn title(first: &Comparison, names: &Shortener) -> String {
+    let change = format_percent(change(first));
+    format!("{} {}: {change}, {}", names.full(&first.id), first.metric, word(first))
 }
 
 /// Returns the paint of a change: better, worse or even, or `Caution` if there is no verdict.
@@ -38,10 +45,10 @@ fn paint(comparison: &Comparison) -> Paint {
 
 fn word(comparison: &Comparison) -> &'static str {
     match paint(comparison) {
-        Paint::Good => "better",
-        Paint::Bad => "worse",
-        Paint::Even => "within 5 %",
-        _ => "no verdict",
+        Paint::Good => "↑ better",
+        Paint::Bad => "↓ worse",
+        Paint::Even => "– within 5 %",
+        _ => "? no verdict",
     }
 }
 
@@ -56,11 +63,8 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
         rows.iter().map(|each| change(each).abs()).fold(EVEN_PERCENT, f64::max).min(200.0) * 1.05;
     Some(Chart {
         name: "delta".to_owned(),
-        title: format!("Change of each value against {}", result.baseline_run_id),
-        subtitle: subtitle(
-            "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %, ? no verdict",
-            all.len() - rows.len(),
-        ),
+        title: title(rows.first()?, &names),
+        subtitle: subtitle(result, "signed change with its 95 % interval", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::signed("change, %", reach),
         y_axis: axis::rows(
@@ -110,15 +114,14 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         let text = quantity_or_empty(each.baseline_value, &each.unit);
         before.push(Point::at(100.0, row as f64 - 0.21).saying(text));
         let text = quantity_or_empty(each.current_value, &each.unit);
-        let text = format!("{text} ({})", word(each));
+        let text = format!("{text} {}", word(each));
         after.push(Point::at(share(each), row as f64 + 0.21).saying(text));
     }
     let kind = DatasetKind::Bars { thickness: 0.4 };
-    let (from, to) = (&result.baseline_run_id, &result.current_run_id);
     Some(Chart {
         name: "before-after".to_owned(),
-        title: format!("Before and after: {from} and {to}"),
-        subtitle: subtitle("each value before is 100 %", all.len() - rows.len()),
+        title: title(rows.first()?, &names),
+        subtitle: subtitle(result, "each value before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::linear("% of the value before", 0.0, top, 6),
         y_axis: axis::rows(

@@ -71,8 +71,8 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     );
     Some(Chart {
         name: "comparison".to_owned(),
-        title: format!("Change against {}", result.baseline_run_id),
-        subtitle: counts(result) + &more,
+        title: counts(result),
+        subtitle: format!("{}{more}", sides(result)),
         place: ChartPlace::Comparison,
         x_axis: axis::signed(CHANGE, reach(result, shown)),
         y_axis: axis::rows(
@@ -81,6 +81,11 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
         datasets,
         legend_position: Legend::Below,
     })
+}
+
+/// Names both sides of a comparison.
+pub(super) fn sides(result: &ComparisonResult) -> String {
+    format!("{} against {}", result.current_run_id, result.baseline_run_id)
 }
 
 fn of_group(group: &VerdictGroup, shown: &[ComparisonInterval<'_>]) -> Dataset {

@@ -31,7 +31,11 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
     let case = Shortener::default().full(&result.benchmark_id);
     Some(Chart {
         name: slug(&format!("samples-{}", result.benchmark_id)),
-        title: format!("{case}: time of one iteration"),
+        title: format!(
+            "{case}: 8 in 10 iterations take {} to {}",
+            format_time(value_at(&data.sorted, 0.1)?),
+            format_time(value_at(&data.sorted, 0.9)?)
+        ),
         subtitle: data.subtitle(),
         place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
         x_axis: axis::exact(&title, data.low / factor, data.high / factor, 7),

@@ -22,11 +22,11 @@ const SHARES: [&str; 6] = [
 ];
 
 /// Returns a chart for each benchmark that reports a share of a limit. Draws `metric`; if `None`,
-/// draws charts of the GPUs and their memory, then the first of [`SHARES`] that each benchmark has.
+/// draws a chart of the memory of GPUs, then the first of [`SHARES`] that each benchmark has.
 pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let mut charts = Vec::new();
     if metric.is_none() {
-        charts.extend([gpus(run), gpu_memory(run)].into_iter().flatten());
+        charts.extend(gpu_memory(run));
     }
     charts.extend(shares(run, metric));
     charts
@@ -66,7 +66,7 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
         .collect();
     chart(
         &format!("gauge-{benchmark}-{}", field.name),
-        &format!("{benchmark}: {}", field.name.replace('_', " ")),
+        &format!("{benchmark}: {}", field.name.trim_end_matches("_percent").replace('_', " ")),
         field.about,
         ChartPlace::Benchmark(benchmark.to_owned()),
         &rows,
@@ -97,46 +97,11 @@ pub(super) fn gpu_memory(run: &Run) -> Option<Chart> {
     }
     chart(
         "gauge-gpu-memory",
-        "GPUs: memory in use",
+        "GPU memory in use",
         "maximum while measured",
         ChartPlace::Other,
         &rows,
     )
-}
-
-/// Returns a chart of the compute units of each GPU. Each bar is labeled with memory, bandwidth and
-/// runtime.
-pub fn gpus(run: &Run) -> Option<Chart> {
-    let environment = &run.environment;
-    let mut points = Vec::new();
-    for (row, gpu) in environment.gpus.iter().take(MAX_GAUGES).enumerate() {
-        let Some(count) = gpu.compute_units.map(f64::from) else { continue };
-        let words = [
-            Some(format!("{count} compute units")),
-            gpu.vram_gb.map(|memory| format_quantity(memory, "GB")),
-            gpu.memory_bandwidth_gb_s.map(|rate| format_quantity(rate, "GB/s")),
-            environment.rocm.as_ref().map(|version| format!("ROCm {version}")),
-        ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
-        points.push(Point::at(count, row as f64).saying(words.join(", ")));
-    }
-    let top = points.iter().map(|point| point.x).fold(0.0, f64::max);
-    (top > 0.0).then(|| Chart {
-        name: "gpus".to_owned(),
-        title: "GPUs of this machine".to_owned(),
-        subtitle: "compute units, memory, peak bandwidth and runtime".to_owned(),
-        place: ChartPlace::Other,
-        x_axis: axis::linear("compute units", 0.0, top, 5),
-        y_axis: axis::rows(
-            environment.gpus.iter().take(MAX_GAUGES).map(|gpu| gpu.label().to_owned()),
-        ),
-        datasets: vec![Dataset::new(
-            DatasetKind::Bars { thickness: THICKNESS },
-            Paint::Plain,
-            points,
-        )],
-        legend_position: Legend::Hidden,
-    })
 }
 
 /// Returns gauges from 0 to 100 %; a higher value is drawn with an arrow.
@@ -147,9 +112,7 @@ fn chart(
     place: ChartPlace,
     rows: &[(String, f64, String)],
 ) -> Option<Chart> {
-    if rows.is_empty() {
-        return None;
-    }
+    let (most, highest, _) = rows.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (mut tracks, mut bars) = (Vec::new(), Vec::new());
     for (row, (_, value, text)) in rows.iter().enumerate() {
         tracks.push(Point::at(100.0, row as f64));
@@ -157,7 +120,7 @@ fn chart(
     }
     Some(Chart {
         name: slug(name),
-        title: title.to_owned(),
+        title: format!("{title} up to {} ({most})", format_quantity(*highest, "%")),
         subtitle: subtitle.to_owned(),
         place,
         x_axis: axis::exact("%", 0.0, 100.0, 5),

@@ -1,15 +1,14 @@
 //! The chart kinds by name, with the data that each requires and the benchmarks that provide it.
 
-use rsb_model::record::{RecommendDocument, SeriesTrend};
+use rsb_model::record::SeriesTrend;
 use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, devices, gauges, lines, matrix, memory, models, recommendation,
-    roofline, sensors, simulated, speedup, stacked, trend,
+    bars, changes, comparison, gauges, lines, matrix, memory, models, roofline, sensors, simulated,
+    speedup, stacked, trend,
 };
 use crate::chart::Chart;
-use crate::table::{Cell, Column, Table};
 
 /// Data source of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +19,6 @@ pub enum ChartSource {
     Comparison,
     /// The stored runs.
     History,
-    /// Model results of the stored runs, or of one of them.
-    Models,
     /// The newest stored run of each machine.
     Machines,
 }
@@ -49,8 +46,6 @@ pub struct ChartSubject<'a> {
     pub comparison: Option<&'a ComparisonResult>,
     /// The history.
     pub series: &'a [SeriesTrend],
-    /// Recommendation for each model.
-    pub advice: Option<&'a RecommendDocument>,
     /// Name and newest run of each machine.
     pub machines: &'a [(&'a str, &'a Run)],
     /// Drawing options.
@@ -80,6 +75,9 @@ impl ChartKind {
         let run = simulated.as_ref().or(subject.run);
         let mut charts = (self.draw)(&ChartSubject { run, ..*subject });
         super::tell_apart(&mut charts);
+        if let Some(run) = run.filter(|_| self.source == ChartSource::Run) {
+            super::add_source(&mut charts, run);
+        }
         if let (Some(_), Some(run)) = (&simulated, subject.run) {
             simulated::mark(&mut charts, run);
         }
@@ -141,7 +139,7 @@ const fn history(
 }
 
 /// All chart kinds.
-pub const CHART_KINDS: [ChartKind; 27] = [
+pub const CHART_KINDS: [ChartKind; 23] = [
     run(
         "line",
         "a metric over size, batch size, threads, requests per second …, one line per variant",
@@ -188,12 +186,6 @@ pub const CHART_KINDS: [ChartKind; 27] = [
         |subject| of_run(subject, |run| gauges::gauges(run, subject.options.metric)),
     ),
     run(
-        "gpus",
-        "the GPUs of the machine: compute units, memory, runtime",
-        "a run on a machine with a GPU",
-        |subject| of_run(subject, |run| gauges::gpus(run).into_iter().collect()),
-    ),
-    run(
         "sensors",
         "power, clocks, temperature, load and memory of GPUs over the time of the run, and \
          throttling",
@@ -201,22 +193,10 @@ pub const CHART_KINDS: [ChartKind; 27] = [
         |subject| of_run(subject, sensors::sensors),
     ),
     run(
-        "devices",
-        "many devices of one kind as a grid, with the slowest",
-        "any benchmark on eight devices or more of one backend",
-        |subject| of_run(subject, |run| devices::device_grids(run, subject.options.metric)),
-    ),
-    run(
         "heat-map",
         "a metric by the two parameters that vary most",
         "memory-bandwidth, tensor-ops, gemm: four cases that differ by two parameters",
         |subject| of_run(subject, |run| matrix::heat_maps(run, subject.options.metric)),
-    ),
-    run(
-        "matrix",
-        "the best value of each benchmark on each device, or why there is none",
-        "any benchmark",
-        |subject| of_run(subject, |run| matrix::matrix(run).into_iter().collect()),
     ),
     run(
         "backends",
@@ -284,20 +264,13 @@ pub const CHART_KINDS: [ChartKind; 27] = [
         |subject| of_two(subject, comparison),
     ),
     history("trend", "a series over its runs: levels, noise around them, changes", |subject| {
-        subject.series.iter().filter_map(trend::trend_chart).collect()
+        let mut series: Vec<&SeriesTrend> = subject.series.iter().collect();
+        series.sort_by_key(|one| crate::trend::moved_first(one));
+        series.into_iter().filter_map(trend::trend_chart).collect()
     }),
     history("sparkline", "many series at a glance", |subject| {
         super::sparklines::sparklines(subject.series).into_iter().collect()
     }),
-    ChartKind {
-        name: "recommendation",
-        about: "the fastest device, runtime and precision for each family and size of model",
-        source: ChartSource::Models,
-        needs: "`models --backend cpu,openvino`, on one machine or several",
-        draw: |subject| {
-            subject.advice.and_then(recommendation::recommendation).into_iter().collect()
-        },
-    },
     ChartKind {
         name: "machines",
         about: "the time of each case by machine, relative to the fastest",
@@ -306,20 +279,3 @@ pub const CHART_KINDS: [ChartKind; 27] = [
         draw: |subject| super::machines(subject.machines),
     },
 ];
-
-/// Returns a table for a terminal: every kind with its requirements.
-pub fn kinds_table() -> Table {
-    let mut table = Table::new([Column::left("kind"), Column::left("of"), Column::left("shows")]);
-    for kind in &CHART_KINDS {
-        let source = match kind.source {
-            ChartSource::Run => "a run",
-            ChartSource::Comparison => "two runs",
-            ChartSource::History => "the history",
-            ChartSource::Models => "stored models",
-            ChartSource::Machines => "machines",
-        };
-        table.push([Cell::from(kind.name), Cell::from(source), Cell::from(kind.about)]);
-        table.note(format!("from {}", kind.needs));
-    }
-    table
-}

@@ -7,11 +7,13 @@ use itertools::Itertools as _;
 use rsb_model::shape::format_bytes;
 use rsb_model::{BenchmarkResult, Field, Fields, Run, Unit};
 
-use super::{axis, better_words, left_out, range, slug};
+use super::axis::AxisUnit;
+use super::{axis, best_words, better_words, left_out, range, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point,
 };
-use crate::label::{benchmark_of, benchmarks, device_of, headline, results_of};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, is_better, results_of};
+use crate::number::format_quantity;
 use crate::spread::spread_of;
 use keys::{KEYS, describe, follows, is_usual};
 
@@ -322,14 +324,9 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     let (smallest, largest) = range(points(&lines).map(|point| point.0))?;
     let (_, highest) = range(points(&lines).map(|point| point.1))?;
     let x_axis = x_axis(plot.x, smallest, largest);
-    let unit = unit_of(plot.y);
-    let positive = range(points(&lines).map(|point| point.1).filter(|rate| *rate > 0.0));
-    // With a linear scale from zero, the lowest rates would be indistinguishable from zero.
-    let wide = positive.filter(|(low, high)| *low < high / 10.0);
-    let y_axis = match wide {
-        Some((low, high)) => axis::powers_of_ten(unit, low, high),
-        None => axis::linear(unit, 0.0, highest * 1.03, 8),
-    };
+    let AxisUnit { factor, symbol } = AxisUnit::of(highest, unit_of(plot.y));
+    let rates = points(&lines).map(|point| point.1 * factor);
+    let y_axis = axis::from_zero(symbol, rates.chain([highest * factor * 1.03]), 8);
     let mut datasets = Vec::new();
     if plot.x == "size_bytes" {
         datasets.push(Dataset::new(
@@ -345,11 +342,12 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
             .iter()
             .zip(&line.results)
             .filter(|(point, _)| y_axis.scale == AxisScale::Linear || point.1 > 0.0)
-            .map(|((size, rate), result)| plot_point(*size, *rate, result, plot))
+            .map(|((size, rate), result)| scaled(plot_point(*size, *rate, result, plot), factor))
             .collect();
         hidden += line.points.len() - points.len();
         if plot.detail == PointDetail::Samples {
-            datasets.push(Dataset::new(DatasetKind::Dots, line.paint, every_sample(line, plot)));
+            let dots = every_sample(line, plot).into_iter().map(|point| scaled(point, factor));
+            datasets.push(Dataset::new(DatasetKind::Dots, line.paint, dots.collect()));
         }
         let kind = if line.is_one_axis() && points.len() > 1 {
             DatasetKind::Line
@@ -360,13 +358,13 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     }
     Some(Chart {
         name: name(plot, fixed),
-        title: [&[title(plot)], fixed].concat().join(", "),
+        title: [&[title(plot, &lines)?], fixed].concat().join(", "),
         subtitle: subtitle(plot, y_axis.scale, hidden),
         place: ChartPlace::Benchmark(plot.benchmark.to_owned()),
         x_axis,
         y_axis,
         datasets,
-        legend_position: Legend::Right,
+        legend_position: Legend::Below,
     })
 }
 
@@ -390,21 +388,36 @@ fn is_throughput(plot: Plot<'_>) -> bool {
     plot.x == "size_bytes" && RATES.contains(&plot.y.name)
 }
 
-fn title(plot: Plot<'_>) -> String {
-    if is_throughput(plot) {
-        return format!("{}: throughput by size", plot.benchmark);
-    }
-    let figure = super::bars::caption(plot.y);
-    let axis = match plot.x {
-        "m" | "size_bytes" => "size".to_owned(),
-        x => x.replace('_', " "),
+/// Names the best value of `lines` and its case.
+fn title(plot: Plot<'_>, lines: &[Line<'_>]) -> Option<String> {
+    let figure =
+        if is_throughput(plot) { "throughput".to_owned() } else { super::bars::caption(plot.y) };
+    let all = lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+    let (line, (x, value)) = all
+        .reduce(|best, other| if is_better(plot.y, other.1.1, best.1.1) { other } else { best })?;
+    let at = match plot.x {
+        "size_bytes" => format_bytes(*x as u64),
+        "m" => format!("{x:.0} rows"),
+        name => keys::describe(name, &format!("{x:.0}")),
     };
-    format!("{}: {figure} by {axis}", plot.benchmark)
+    let value = format_quantity(*value, plot.y.unit.symbol());
+    let case =
+        [line.name.as_str(), &at].into_iter().filter(|part| *part != plot.benchmark).join(", ");
+    Some(format!("{}: {figure} {} {value} ({case})", plot.benchmark, best_words(plot.y)))
+}
+
+/// Returns `point` in another unit.
+fn scaled(point: Point, factor: f64) -> Point {
+    Point {
+        y: point.y * factor,
+        error: point.error.map(|ends| ends.map(|end| end * factor)),
+        ..point
+    }
 }
 
 fn unit_of(field: &Field) -> &'static str {
     match field.unit {
-        Unit::PerSecond => "per second",
+        Unit::PerSecond => "1/s",
         Unit::One => field.name,
         unit => unit.symbol(),
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use rsb_model::{CaseId, Run};
 
 use super::{axis, left_out};
@@ -33,6 +34,18 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], hidden: u
     let names = Shortener::of(rows.iter().map(|(id, _)| *id));
     let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
     let top = all.fold(1.0, f64::max).min(SLOWEST);
+    let fastest = rows.iter().filter_map(|(_, each)| {
+        each.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(machine, _)| *machine)
+    });
+    let first =
+        fastest.counts().into_iter().max_by_key(|(machine, wins)| (*wins, usize::MAX - machine));
+    let title = first.map_or_else(
+        || "Time of each case by machine".to_owned(),
+        |(machine, wins)| {
+            let name = runs.get(machine).map_or("", |(name, _)| name);
+            format!("{name} is fastest in {wins} of {} cases", rows.len())
+        },
+    );
     let thickness = 0.8 / runs.len() as f64;
     let mut datasets = Vec::new();
     for (machine, (name, _)) in runs.iter().enumerate() {
@@ -51,7 +64,7 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], hidden: u
     let more = left_out(hidden, "case is", "cases are", "not drawn");
     Chart {
         name: "machines".to_owned(),
-        title: "Time of each case by machine".to_owned(),
+        title,
         subtitle: format!(
             "relative to the fastest machine, lower is better; the newest run of each{more}"
         ),

@@ -1,13 +1,14 @@
-//! Charts of cells: a metric by two parameters as a heat map, and the result of each benchmark on
-//! each device.
+//! A metric by two parameters as a heat map.
+
+use std::cmp::Ordering;
 
 use itertools::Itertools as _;
-use rsb_model::{BenchmarkResult, Field, Outcome, Run};
+use rsb_model::{BenchmarkResult, Field, Run};
 
 use super::memory::{Words, heat_map_datasets};
-use super::{axis, better_words, slug};
-use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline, is_better, results_of};
+use super::{axis, better_words, range, slug};
+use crate::chart::{Axis, Chart, ChartPlace, Legend};
+use crate::label::{benchmarks, headline, is_better, results_of};
 use crate::number::format_quantity;
 
 const MAX_ROWS_AND_COLUMNS: usize = 24;
@@ -52,17 +53,20 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     let mut values: Vec<String> =
         results.iter().filter_map(|result| value(result, key)).unique().collect();
     if values.iter().all(|value| magnitudes(value).is_some()) {
-        values.sort_by_key(|value| magnitudes(value));
+        values.sort_by(|a, b| magnitudes(a).partial_cmp(&magnitudes(b)).unwrap_or(Ordering::Equal));
     }
     values
 }
 
-/// Returns the numbers that order `value`: 65536 for `64KiB`, 32 and 768 for `32x768`. `None` for
-/// words such as `copy`.
-fn magnitudes(value: &str) -> Option<Vec<u64>> {
+/// Returns the numbers that order `value`: 65536 for `64KiB`, 32 and 768 for `32x768`, 0.5 for
+/// `0.5`. `None` for words such as `copy`.
+fn magnitudes(value: &str) -> Option<Vec<f64>> {
     let parts = value.split(['x', ',']).map(|text| text.trim_matches(['[', ']', ' ']));
     parts
-        .map(|part| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() })
+        .map(|part| {
+            let number = part.parse().ok().filter(|number: &f64| number.is_finite());
+            number.or_else(|| Some(rsb_model::shape::parse_bytes(part).ok()? as f64))
+        })
         .collect()
 }
 
@@ -112,10 +116,12 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     }
     let which = if several { "the best case of each cell" } else { "each cell is one case" };
     let caption = super::bars::caption(field);
+    let (low, high) = range(cells.iter().map(|(.., value)| *value))?;
+    let [low, high] = [low, high].map(|value| format_quantity(value, field.unit.symbol()));
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
         title: format!(
-            "{benchmark}: {caption} by {} and {}",
+            "{benchmark}: {caption} from {low} to {high} by {} and {}",
             parameter_label(y),
             parameter_label(x)
         ),
@@ -133,75 +139,4 @@ fn parameter_label(key: &str) -> String {
         "size_bytes" | "m" => "size".to_owned(),
         key => key.replace('_', " "),
     }
-}
-
-/// Returns a chart of each benchmark on each device: its best value, or whether it was simulated,
-/// skipped or failed.
-pub fn matrix(run: &Run) -> Option<Chart> {
-    let (rows, devices) = (benchmarks(run), devices(run));
-    if rows.is_empty() || devices.is_empty() {
-        return None;
-    }
-    let mut datasets = [Paint::Good, Paint::Faded, Paint::Warning, Paint::Error]
-        .map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
-    for (row, benchmark) in rows.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
-        for (column, device) in devices.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
-            let own: Vec<&BenchmarkResult> = run
-                .benchmarks
-                .iter()
-                .filter(|result| benchmark_of(result) == *benchmark)
-                .filter(|result| device_name(result) == *device)
-                .collect();
-            let Some((index, words)) = field(&own) else { continue };
-            if let Some(dataset) = datasets.get_mut(index) {
-                dataset.points.push(Point::at(column as f64, row as f64).saying(words));
-            }
-        }
-    }
-    Some(Chart {
-        name: "matrix".to_owned(),
-        title: "Benchmarks by device".to_owned(),
-        subtitle: "the best value of each, or why there is none".to_owned(),
-        place: ChartPlace::Other,
-        x_axis: axis::rows(devices.iter().take(MAX_ROWS_AND_COLUMNS).cloned()),
-        y_axis: axis::rows(rows.iter().take(MAX_ROWS_AND_COLUMNS).map(|name| (*name).to_owned())),
-        datasets: datasets.into_iter().filter(|dataset| !dataset.points.is_empty()).collect(),
-        legend_position: Legend::Hidden,
-    })
-}
-
-fn device_name(result: &BenchmarkResult) -> String {
-    device_of(&result.benchmark_id).map_or_else(|| "any".to_owned(), |device| device.to_string())
-}
-
-fn devices(run: &Run) -> Vec<String> {
-    run.benchmarks.iter().map(device_name).unique().collect()
-}
-
-/// Returns the index of the dataset for a cell, and the cell's text. Any failure determines the
-/// dataset, so that a value does not hide it.
-fn field(own: &[&BenchmarkResult]) -> Option<(usize, String)> {
-    let failed = count_outcome(own, Outcome::Failed);
-    let best = own
-        .iter()
-        .filter(|result| result.outcome == Outcome::Measured)
-        .filter_map(|result| headline(result))
-        .reduce(|best, other| {
-            let wins = best.0.name == other.0.name && is_better(best.0, other.1, best.1);
-            if wins { other } else { best }
-        });
-    let figure = best.map(|(field, value)| format_quantity(value, field.unit.symbol()));
-    match (failed, figure) {
-        (1.., Some(figure)) => Some((3, format!("{figure}, {failed} failed"))),
-        (1.., None) => Some((3, format!("{failed} failed"))),
-        (0, Some(figure)) => Some((0, figure)),
-        _ if count_outcome(own, Outcome::Measured) > 0 => Some((0, "measured".to_owned())),
-        _ if count_outcome(own, Outcome::Simulated) > 0 => Some((1, "simulated".to_owned())),
-        _ if count_outcome(own, Outcome::Skipped) > 0 => Some((2, "skipped".to_owned())),
-        _ => None,
-    }
-}
-
-fn count_outcome(results: &[&BenchmarkResult], outcome: Outcome) -> usize {
-    results.iter().filter(|result| result.outcome == outcome).count()
 }

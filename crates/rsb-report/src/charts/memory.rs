@@ -59,11 +59,8 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
     let (.., most) = cases.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let words = Timeline {
         name: "memory-timeline",
-        title: "Memory over the run",
-        subtitle: &format!(
-            "memory held by each case, at its end; most by {}",
-            names.full(&most.benchmark_id)
-        ),
+        title: &format!("Memory of the run, most by {}", names.full(&most.benchmark_id)),
+        subtitle: "memory held by each case, at its end",
         time: "seconds since the run began",
         more: "more than the case before",
         less: "less",
@@ -85,10 +82,8 @@ fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     let name = names.full(&result.benchmark_id);
     let words = Timeline {
         name: &slug(&format!("memory-timeline-{}", result.benchmark_id.as_str())),
-        title: "Memory within a step",
-        subtitle: &format!(
-            "tensors of {name}, from one allocation to the next; the profiler makes it slower"
-        ),
+        title: &format!("Memory of a step of {name}"),
+        subtitle: "tensors, from one allocation to the next; the profiler makes it slower",
         time: "ms since the step began",
         more: "allocated",
         less: "freed",
@@ -129,7 +124,7 @@ impl Timeline<'_> {
         let text = format!("peak {}", format_quantity(peak.1, "MB"));
         Some(Chart {
             name: self.name.to_owned(),
-            title: self.title.to_owned(),
+            title: format!("{}: {text}", self.title),
             subtitle: self.subtitle.to_owned(),
             place: ChartPlace::Other,
             x_axis: axis::exact(self.time, first, last, 8),
@@ -141,7 +136,7 @@ impl Timeline<'_> {
                 Dataset::new(
                     DatasetKind::Marks,
                     Paint::Warning,
-                    vec![Point::at(peak.0, peak.1).saying(text)],
+                    vec![Point::at(peak.0, peak.1).saying(text.as_str())],
                 )
                 .with_name("peak"),
             ],
@@ -187,6 +182,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
             }
         }
     }
+    let (_, most) = range(cells.iter().map(|(.., value)| *value))?;
     let every = count.div_ceil(8);
     let labels = (0..count).step_by(every).map(|at| {
         let seconds = first + (last - first) * at as f64 / count as f64;
@@ -194,7 +190,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     });
     Some(Chart {
         name: "memory-heat-map".to_owned(),
-        title: "Memory by kind over the run".to_owned(),
+        title: format!("Memory of the run by kind, up to {}", format_quantity(most, "MB")),
         subtitle: "highest value of the cases that ended in each interval; empty without data"
             .to_owned(),
         place: ChartPlace::Other,
@@ -216,8 +212,8 @@ pub(super) enum Words {
     Hidden,
 }
 
-/// Returns the cells (column, row, value) of a heat map: one dataset per shade, named by its range
-/// of values.
+/// Returns the cells (column, row, value) of a heat map: one dataset per shade. The names of the
+/// lightest and the darkest are the lowest and the highest value.
 pub(super) fn heat_map_datasets(
     cells: &[(usize, usize, f64)],
     unit: &str,
@@ -240,10 +236,15 @@ pub(super) fn heat_map_datasets(
         if points.is_empty() {
             continue;
         }
-        let [from, to] = [level, level + 1].map(|level| format_quantity(scale.bound(level), unit));
-        let name = format!("{from} to {to}");
-        let dataset = Dataset::new(DatasetKind::Cells, Paint::Heat(level), points);
-        datasets.push(dataset.with_name(name));
+        datasets.push(Dataset::new(DatasetKind::Cells, Paint::Heat(level), points));
+    }
+    let values = || cells.iter().map(|(.., value)| *value);
+    let (low, high) = range(values()).unwrap_or_default();
+    if let Some(darkest) = datasets.last_mut() {
+        darkest.name = format_quantity(high, unit);
+    }
+    if let Some(lightest) = datasets.first_mut() {
+        lightest.name = format_quantity(low, unit);
     }
     datasets
 }
@@ -273,10 +274,5 @@ impl HeatScale {
         let share =
             if self.to > self.from { (scaled - self.from) / (self.to - self.from) } else { 1.0 };
         (share * levels).floor().clamp(0.0, levels - 1.0) as u8
-    }
-
-    fn bound(&self, level: u8) -> f64 {
-        let at = self.from + (self.to - self.from) * f64::from(level) / f64::from(HEAT_LEVELS);
-        if self.is_log { at.exp() } else { at }
     }
 }

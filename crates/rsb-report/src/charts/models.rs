@@ -59,15 +59,23 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
         let kind = DatasetKind::Bars { thickness };
         datasets.push(Dataset::new(kind, Paint::Series(index), points).with_name(*place));
     }
-    let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
+    let x_axis = axis::from_zero("ms", passes.iter().map(|pass| pass.time_ms), 6);
+    let fastest = rows.iter().filter_map(|model| {
+        let own = passes.iter().filter(|pass| pass.model == *model);
+        own.min_by(|a, b| a.time_ms.total_cmp(&b.time_ms)).map(|pass| pass.place.as_str())
+    });
+    let (place, wins) = fastest.counts().into_iter().max_by_key(|(place, wins)| (*wins, *place))?;
     let more = all.len() - rows.len();
     let rest = left_out(more, "model is", "models are", "in the table only");
     Some(Chart {
         name: slug(&format!("models-{dtype}")),
-        title: format!("models: time of one pass in {dtype}"),
-        subtitle: format!("batch {smallest:.0}; lower is better{rest}"),
+        title: format!("models in {dtype}: {place} is fastest for {wins} of {}", rows.len()),
+        subtitle: format!(
+            "time of one pass in batches of {smallest:.0}; lower is better{}{rest}",
+            axis::scale_words(&x_axis)
+        ),
         place: ChartPlace::Benchmark("models".to_owned()),
-        x_axis: axis::linear("ms", 0.0, top, 6),
+        x_axis,
         y_axis: axis::rows(rows.iter().map(|name| (*name).to_owned())),
         datasets,
         legend_position: Legend::Below,

@@ -6,7 +6,7 @@ use rsb_model::{BenchmarkResult, Run};
 
 use super::lines::dtype_paint;
 use super::{axis, range, slug};
-use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::chart::{Chart, ChartPlace, DASHES, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
@@ -105,7 +105,7 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     let works: Vec<Work<'_>> = results_on(run, device).filter_map(work).collect();
     let memory = memory_roof(run, device);
     let peaks = peaks(&works);
-    let peak = peaks.iter().map(|(_, peak)| *peak).reduce(f64::max);
+    let peak = peaks.iter().map(|roof| roof.gflops).reduce(f64::max);
     let intensities = range(works.iter().map(|work| work.intensity))?;
     let rates = range(works.iter().map(|work| work.gflops))?;
     // A roofline needs at least one limit.
@@ -119,18 +119,18 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
         ridge.map_or(intensities.1, |ridge| ridge.max(intensities.1)) * 1.5,
     );
     let low = memory.as_ref().map_or(rates.0, |memory| rates.0.min(memory.gb_s * x_axis.bounds[0]));
-    let y_axis = axis::powers_of_ten("GFLOP/s", low, peak.unwrap_or(0.0).max(rates.1));
+    let y_axis = axis::powers_of_ten("GFLOP/s", low, 1.3 * peak.unwrap_or(0.0).max(rates.1));
     let mut datasets = roofs(&x_axis, memory.as_ref(), &peaks);
     datasets.extend(marks(&works));
     Some(Chart {
         name: slug(&format!("roofline-{device}")),
-        title: format!("Roofline of {device}"),
+        title: title(device, &works, memory.as_ref()),
         subtitle: subtitle(memory.as_ref(), peak),
         place: ChartPlace::Other,
         x_axis,
         y_axis,
         datasets,
-        legend_position: Legend::Right,
+        legend_position: Legend::Below,
     })
 }
 
@@ -138,9 +138,15 @@ fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
     work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
 }
 
-/// Returns the highest recorded peak for each data type: matrix units are several times faster in
-/// bf16 than in f32.
-fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
+/// A limit of arithmetic, and the data types that share it.
+struct ComputeRoof<'a> {
+    gflops: f64,
+    dtypes: Vec<&'a str>,
+}
+
+/// Returns the highest recorded peak for each data type, highest first: matrix units are several
+/// times faster in bf16 than in f32. Equal peaks are one roof.
+fn peaks<'a>(works: &[Work<'a>]) -> Vec<ComputeRoof<'a>> {
     let mut peaks: Vec<(&str, f64)> = Vec::new();
     for work in works {
         let Some(peak) = work.peak else { continue };
@@ -150,49 +156,84 @@ fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
         }
     }
     peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
-    peaks
+    let mut roofs: Vec<ComputeRoof<'a>> = Vec::new();
+    for (dtype, gflops) in peaks {
+        match roofs.last_mut() {
+            Some(roof) if gflops > roof.gflops * SAME_ROOF => roof.dtypes.push(dtype),
+            _ => roofs.push(ComputeRoof { gflops, dtypes: vec![dtype] }),
+        }
+    }
+    roofs
+}
+
+/// Percentage of a roof from which it does not limit a case.
+const MOST_SHARE: f64 = 103.0;
+
+/// Share of a roof from which another roof is drawn as the same.
+const SAME_ROOF: f64 = 0.99;
+
+/// Names the case that comes closest to the roof above it.
+fn title(device: &str, works: &[Work<'_>], memory: Option<&MemoryRoof>) -> String {
+    let shares = works.iter().filter_map(|work| {
+        let slope = memory.map_or(f64::INFINITY, |memory| memory.gb_s * work.intensity);
+        let roof = work.peak.unwrap_or(f64::INFINITY).min(slope);
+        let share = 100.0 * work.gflops / roof;
+        // Data in a cache is faster than the memory roof, which says nothing about such a case.
+        (share < MOST_SHARE).then_some((work, share))
+    });
+    match shares.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((work, share)) => {
+            let case = work.result.benchmark_id.parts().map_or("", |parts| parts.point);
+            format!("{} {case} reaches {share:.0} % of its roof on {device}", work.benchmark)
+        }
+        None => format!("Roofline of {device}"),
+    }
 }
 
 fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
-    let memory = memory.map(|memory| format!("the memory roof is {}", memory.how));
-    let peak = peak.map(|_| "the arithmetic roof was recorded with the cases".to_owned());
-    let roofs: Vec<String> = [memory, peak].into_iter().flatten().collect();
-    format!("{}; logarithmic scales", roofs.join(", "))
+    let memory = memory.map(|memory| format!("memory roof: {}", memory.how));
+    let peak = peak.map(|_| "arithmetic roofs: recorded with the cases".to_owned());
+    [memory, peak].into_iter().flatten().join("; ")
 }
 
-/// Returns the memory slope up to the highest compute roof, and a flat roof for each data type,
-/// highest first.
+/// Returns the memory slope up to the highest compute roof, and the flat roofs.
 fn roofs(
     x_axis: &crate::chart::Axis,
     memory: Option<&MemoryRoof>,
-    peaks: &[(&str, f64)],
+    peaks: &[ComputeRoof<'_>],
 ) -> Vec<Dataset> {
     let [first, last] = x_axis.bounds;
-    let mut datasets = Vec::new();
+    let mut roofs: Vec<(String, [Point; 2])> = Vec::new();
     if let Some(memory) = memory {
-        let end = peaks.first().map_or(last, |(_, peak)| memory.ridge(*peak, x_axis.bounds));
-        let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
+        let end = peaks.first().map_or(last, |peak| memory.ridge(peak.gflops, x_axis.bounds));
         let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).with_name(name));
+        let ends = [first, end].map(|at| Point::at(at, at * memory.gb_s));
+        roofs.push((name, ends));
     }
-    for (dtype, peak) in peaks {
-        let start = memory.map_or(first, |memory| memory.ridge(*peak, x_axis.bounds));
-        let points = vec![Point::at(start, *peak), Point::at(last, *peak)];
-        let of_type = if peaks.len() > 1 { format!(" in {dtype}") } else { String::new() };
-        let name = format!("arithmetic{of_type}, {}", format_quantity(*peak, "GFLOP/s"));
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).with_name(name));
+    for ComputeRoof { gflops, dtypes } in peaks {
+        let start = memory.map_or(first, |memory| memory.ridge(*gflops, x_axis.bounds));
+        let name = format!("{}, {}", dtypes.join(" and "), format_quantity(*gflops, "GFLOP/s"));
+        roofs.push((name, [start, last].map(|at| Point::at(at, *gflops))));
     }
-    datasets
+    let datasets = roofs.into_iter().enumerate().map(|(index, (name, [from, to]))| {
+        let kind = DatasetKind::Roof { dash: index % DASHES };
+        let paint = if index == 0 && memory.is_some() { Paint::DeviceCopy } else { Paint::Bad };
+        let to = to.saying(name.as_str());
+        Dataset::new(kind, paint, vec![from, to]).with_name(name)
+    });
+    datasets.collect()
 }
 
-/// Returns a dataset for each benchmark, or for each data type if there is only one benchmark.
+/// Returns a dataset for each benchmark, or for each data type if there is only one benchmark. Each
+/// point is labeled with its case; drawing omits labels that would overlap others.
 fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
     let one = works.iter().map(|work| work.benchmark).all_equal();
     let mut datasets: Vec<Dataset> = Vec::new();
     let mut others = 0;
     for work in works {
         let name = if one { dtype_of(work) } else { work.benchmark }.to_owned();
-        let point = Point::at(work.intensity, work.gflops);
+        let case = work.result.benchmark_id.parts().map_or("", |parts| parts.point);
+        let point = Point::at(work.intensity, work.gflops).saying(case);
         if let Some(known) = datasets.iter_mut().find(|known| known.name == name) {
             known.points.push(point);
             continue;

@@ -1,23 +1,20 @@
 //! The charts of a report, chosen by what its run contains: for each benchmark one chart of its
-//! values, and one that interprets them, such as a speedup or the contents of the memory.
+//! values, or one that interprets them, such as a speedup or the contents of the memory.
 
 use rsb_model::Run;
 
-use super::{
-    comparison, meaning_charts, other_charts, run_charts, simulated, tell_apart, value_charts,
-};
+use super::{comparison, meaning_charts, run_charts, simulated, tell_apart, value_charts};
 use crate::chart::{Chart, ChartPlace};
 use crate::label::{benchmarks, measured_results};
 use crate::report::Report;
 
-/// Maximum number of charts to show per benchmark, and per kind that covers the whole run.
-const SHOWN: usize = 2;
+/// Maximum number of charts to show per benchmark, and of backends.
+const SHOWN: usize = 1;
 
 /// Charts of a report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChartSelection {
-    /// Charts to show, the comparison first: at most two per benchmark, and two per kind that
-    /// covers the whole run.
+    /// Charts to show, the comparison first: at most one per benchmark, and one of backends.
     pub shown: Vec<Chart>,
     /// All other charts.
     pub more: Vec<Chart>,
@@ -36,6 +33,8 @@ impl ChartSelection {
             }
             None => selection.add(report.run()),
         }
+        super::add_source(&mut selection.shown, report.run());
+        super::add_source(&mut selection.more, report.run());
         let mut all: Vec<Chart> = report.comparison.and_then(comparison).into_iter().collect();
         let count = all.len() + selection.shown.len();
         all.extend(selection.into_all());
@@ -60,29 +59,17 @@ impl ChartSelection {
             let place = ChartPlace::Benchmark(benchmark.to_owned());
             self.add_benchmark(take_of(&mut values, &place), take_of(&mut meanings, &place));
         }
-        for kind in run_charts(run) {
-            let mut kind = kind.into_iter();
-            self.shown.extend(kind.by_ref().take(SHOWN));
-            self.more.extend(kind);
-        }
-        self.more.extend(other_charts(run));
+        let mut backends = super::backends(run).into_iter();
+        self.shown.extend(backends.by_ref().take(SHOWN));
+        self.more.extend(backends);
+        self.more.extend(run_charts(run));
     }
 
     /// Adds the charts of one benchmark. Each list starts with the most informative chart.
     fn add_benchmark(&mut self, values: Vec<Chart>, meanings: Vec<Chart>) {
-        let (mut values, mut meanings) = (values.into_iter(), meanings.into_iter().peekable());
-        let mut shown: Vec<Chart> = values.next().into_iter().collect();
-        // Two charts of percentages mostly show the same, so do not show the second one first.
-        let in_percent = |chart: &Chart| chart.x_axis.title == "%";
-        if shown.iter().any(in_percent) && meanings.peek().is_some_and(in_percent) {
-            self.more.extend(meanings.next());
-        }
-        shown.extend(meanings.next());
-        let missing = SHOWN - shown.len();
-        let mut rest = values.chain(meanings);
-        shown.extend(rest.by_ref().take(missing));
-        self.shown.extend(shown);
-        self.more.extend(rest);
+        let mut all = values.into_iter().chain(meanings);
+        self.shown.extend(all.by_ref().take(SHOWN));
+        self.more.extend(all);
     }
 }
 
@@ -150,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_two_charts_of_a_benchmark_are_shown_and_none_is_lost_or_named_twice() {
+    fn one_chart_of_a_benchmark_is_shown_and_none_is_lost_or_named_twice() {
         for run in [sample::run(), frameworks()] {
             let selection = ChartSelection::of(&Report::new(&run));
             for benchmark in benchmarks(&run) {
@@ -163,7 +150,6 @@ mod tests {
             unique.sort_unstable();
             unique.dedup();
             assert_eq!(unique.len(), all.len());
-            assert!(unique.contains(&"matrix"), "{unique:?}");
         }
     }
 

@@ -100,8 +100,8 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
     let most = format_quantity(highest, unit);
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
-        title: format!("GPUs over the run: {name}"),
-        subtitle: format!("while cases were measured; maximum {most} on {device}"),
+        title: format!("GPU {name} up to {most} ({device})"),
+        subtitle: "over the time of the run, while cases were measured".to_owned(),
         place: ChartPlace::Other,
         x_axis: axis::exact("seconds since the run began", first, last, 8),
         y_axis: axis::linear(unit, 0.0, highest * 1.08, 6),
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(shapes, [("rocm:0", 4), ("", 4), ("throttled", 4)]);
         assert_eq!(chart.datasets[0].points[1], Point::at(1.1, 150.0));
         assert_eq!(chart.datasets[2].points[0], Point::at(1.2, 200.0).saying("power"));
-        assert!(chart.subtitle.ends_with("maximum 250 W on rocm:0"), "{}", chart.subtitle);
+        assert_eq!(chart.title, "GPU power up to 250 W (rocm:0)");
         assert!(crate::svg(chart).is_some());
         assert!(sensors(&sample::run()).is_empty(), "a run without sensor data has no chart");
     }

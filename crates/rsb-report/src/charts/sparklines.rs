@@ -4,25 +4,31 @@ use rsb_model::record::SeriesTrend;
 
 use super::{axis, left_out, range};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::number::{format_percent, format_quantity};
+use crate::number::{format_count, format_percent, format_quantity};
 
 const MAX_SERIES: usize = 30;
 const HEIGHT: f64 = 0.8;
 
-/// Returns a chart of the series, most recently changed first; `None` if no series has two runs.
+/// Returns a chart of the series, those that moved first; `None` if no series has three runs.
 pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     let mut all: Vec<&SeriesTrend> = series
         .iter()
-        .filter(|one| one.values.iter().filter(|value| value.is_finite()).count() > 1)
+        .filter(|one| {
+            one.values.iter().filter(|value| value.is_finite()).count() >= crate::trend::FEWEST
+        })
         .collect();
-    all.sort_by_key(|one| std::cmp::Reverse(one.change_points.last().map(|point| point.timestamp)));
+    all.sort_by_key(|one| crate::trend::moved_first(one));
     let rows = all.get(..all.len().min(MAX_SERIES)).filter(|rows| !rows.is_empty())?;
     let longest = rows.iter().map(|one| one.values.len()).max()?;
     let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));
     let more = left_out(all.len() - rows.len(), "series is", "series are", "not drawn");
     Some(Chart {
         name: "sparklines".to_owned(),
-        title: "Series at a glance".to_owned(),
+        title: format!(
+            "{} of {} changed their level",
+            all.iter().filter(|one| !one.change_points.is_empty()).count(),
+            format_count(all.len(), "series", "series")
+        ),
         subtitle: format!(
             "each between its own lowest and highest value, the last value at the right{more}"
         ),

@@ -1,5 +1,7 @@
 //! Speedup over a reference: other data types or implementations, more threads or GPUs.
 
+use std::cmp::Ordering;
+
 use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Field, Run};
 
@@ -45,10 +47,12 @@ fn bars(run: &Run, benchmark: &str, field: &Field, names: &Shortener) -> Option<
         })
         .take(MAX_BARS)
         .collect();
-    let top = rows.iter().map(|(_, speedup)| *speedup).fold(1.0, f64::max);
-    if rows.is_empty() {
-        return None;
-    }
+    let (most, highest) = rows.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let x_axis = axis::from_zero(
+        "times as fast as the reference",
+        rows.iter().map(|(_, speedup)| *speedup).chain([1.0]),
+        6,
+    );
     let reference = Dataset::new(
         DatasetKind::Rules,
         Paint::Faded,
@@ -56,10 +60,10 @@ fn bars(run: &Run, benchmark: &str, field: &Field, names: &Shortener) -> Option<
     );
     Some(Chart {
         name: slug(&format!("speedup-{benchmark}-{}", field.name)),
-        title: format!("{benchmark}: speedup"),
-        subtitle: field.about.to_owned(),
+        title: format!("{benchmark}: up to {} as fast as the reference ({most})", times(*highest)),
+        subtitle: format!("{}{}", field.about, axis::scale_words(&x_axis)),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: axis::linear("times as fast as the reference", 0.0, top, 6),
+        x_axis,
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
         datasets: vec![
             reference,
@@ -186,6 +190,9 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
         Paint::Faded,
         vec![Point::at(first, first), Point::at(last, last)],
     );
+    let (count, reached) = points()
+        .copied()
+        .max_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(Ordering::Equal))?;
     let mut datasets = vec![ideal.with_name("ideal")];
     for (index, line) in lines.iter().enumerate() {
         let points = line
@@ -199,7 +206,7 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
     }
     Some(Chart {
         name: slug(&format!("scaling-{benchmark}-{resource}")),
-        title: format!("{benchmark}: scaling over {what}"),
+        title: format!("{benchmark}: {} as fast with {count:.0} {what}", times(reached)),
         subtitle: format!(
             "speed relative to one of the {what}, if the smallest case scales ideally"
         ),
@@ -207,7 +214,7 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
         x_axis: whole(what, first, last),
         y_axis: axis::linear("times as fast", 0.0, top, 6),
         datasets,
-        legend_position: Legend::Right,
+        legend_position: Legend::Below,
     })
 }
 

@@ -193,9 +193,15 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec, names: &Shortener) -> Op
         let kind = DatasetKind::Bars { thickness: 0.62 };
         datasets.push(Dataset::new(kind, *paint, points).with_name(*name));
     }
+    let totals = whole.parts.iter().enumerate().map(|(index, (name, ..))| {
+        (name, rows.iter().filter_map(|(_, sizes)| sizes.get(index)).sum::<f64>())
+    });
+    let totals: Vec<_> = totals.collect();
+    let (largest, size) = totals.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = 100.0 * size / totals.iter().map(|(_, size)| size).sum::<f64>();
     Some(Chart {
         name: slug(&format!("stacked-{}-{benchmark}", whole.name)),
-        title: format!("{benchmark}: {}", whole.title),
+        title: format!("{benchmark}: {share:.0} % of the {} is {largest}", whole.title),
         subtitle: whole.parts.iter().map(|(name, ..)| *name).join(" + "),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::linear(whole.unit, 0.0, top, 6),

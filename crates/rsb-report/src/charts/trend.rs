@@ -33,6 +33,11 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     // The axis spans at least 10 % of the value, so that noise does not look like a large change.
     let room =
         ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
+    let y_axis = if low > 0.0 && low < high / axis::WIDE {
+        axis::powers_of_ten(axis_name(series), low, high)
+    } else {
+        axis::linear(axis_name(series), low - room, high + room, 5)
+    };
     let stretches = stretches(series);
     let mut datasets: Vec<Dataset> = noise(series, &stretches, &window).into_iter().collect();
     datasets.extend(levels(series, &window));
@@ -44,11 +49,11 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     datasets.extend(suspected_marks(series, &window));
     Some(Chart {
         name: slug(&format!("trend-{}-{}", series.id, series.metric)),
-        title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
+        title: title(series),
         subtitle: subtitle(series),
         place: ChartPlace::Other,
         x_axis: runs(&window),
-        y_axis: axis::linear(axis_name(series), low - room, high + room, 5),
+        y_axis,
         datasets,
         legend_position: Legend::Below,
     })
@@ -77,14 +82,26 @@ fn axis_name(series: &SeriesTrend) -> &str {
     }
 }
 
-fn subtitle(series: &SeriesTrend) -> String {
-    let direction = match series.direction {
-        Direction::Increasing => "increasing",
-        Direction::Decreasing => "decreasing",
-        Direction::Stable => "stable",
+/// Returns the name of the series with its last change of level, or its direction.
+fn title(series: &SeriesTrend) -> String {
+    let finding = match (series.change_points.last(), series.direction) {
+        (Some(point), _) => {
+            format!("{} since {}", format_percent(point.change_percent), day(point))
+        }
+        (None, Direction::Stable) => format!("no change in {} runs", series.n),
+        (None, direction) => direction.to_string(),
     };
-    let last = format_quantity(series.last, &series.unit);
-    let mut text = format!("{} runs, {direction}, last {last}", series.n);
+    format!("{} {}: {finding}", crate::trend::short(&series.id), series.metric)
+}
+
+fn day(point: &ChangePoint) -> String {
+    point.timestamp.strftime("%Y-%m-%d").to_string()
+}
+
+fn subtitle(series: &SeriesTrend) -> String {
+    let [first, last] =
+        [series.first, series.last].map(|value| format_quantity(value, &series.unit));
+    let mut text = format!("{} runs, {}, {first} to {last}", series.n, series.direction);
     if let Some(slope) = series.slope_per_day.filter(|_| series.direction != Direction::Stable) {
         text.push_str(&format!(", {} per day", format_quantity(slope, &series.unit)));
     }
@@ -209,5 +226,5 @@ fn change_position(point: &ChangePoint) -> f64 {
 }
 
 fn change(point: &ChangePoint) -> String {
-    format!("{} on {}", format_percent(point.change_percent), point.timestamp.strftime("%Y-%m-%d"))
+    format!("{} on {}", format_percent(point.change_percent), day(point))
 }

@@ -99,7 +99,7 @@ mod tests {
         for (number, chart) in all.iter().enumerate() {
             let whole = crate::svg(chart).unwrap();
             let part = inline(&whole, "a <b>", "\"c\" & d", number).unwrap();
-            assert!(part.starts_with("<svg viewBox=\"0 0 900 "), "{part}");
+            assert!(part.starts_with("<svg viewBox=\"0 0 640 "), "{part}");
             assert!(
                 part.contains(&format!("<title id=\"chart{number}t\">a &lt;b&gt;</title>")),
                 "{part}"
@@ -118,7 +118,7 @@ mod tests {
             }
             for label in chart.x_axis.labels.iter().chain(&chart.y_axis.labels) {
                 let text = escape(&label.text).replace('\'', "&apos;");
-                assert!(part.contains(&format!(">{text}</text>")) || text.len() > 30, "{text}");
+                assert!(part.contains(&format!(">{text}</text>")) || text.len() > 25, "{text}");
             }
         }
         assert_eq!(inline("<p>no drawing</p>", "", "", 0), None);

@@ -154,16 +154,7 @@ fn a_whole_page() {
     insta::assert_snapshot!("page", body);
     // Sections are in reading order.
     let at = |text: &str| whole.find(text).unwrap_or_else(|| panic!("{text}"));
-    let order = [
-        "verdict",
-        "changes",
-        "charts",
-        "results",
-        "environment",
-        "unmeasured",
-        "recommendations",
-        "method",
-    ];
+    let order = ["verdict", "changes", "charts", "results", "method", "details"];
     let places = order.map(|id| at(&format!("<section id=\"{id}\"")));
     assert!(places.is_sorted(), "{places:?}");
     let tile = |title: &str| at(&format!("{title}: "));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Glyphs;
 use super::grid::CharGrid;
-use crate::chart::{Chart, Dataset, DatasetKind, Paint};
+use crate::chart::{Chart, Dataset, DatasetKind, HEAT_LEVELS, Paint};
 
 /// Fill patterns that are distinguishable without color.
 const FILLS: [(char, char); 8] = [
@@ -27,7 +27,10 @@ pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
     let mut fills = Vec::new();
     for dataset in &chart.datasets {
         let (unicode, ascii) = match dataset.paint {
-            Paint::Heat(level) => SHADES.get(usize::from(level)).copied().unwrap_or(('█', '#')),
+            Paint::Heat(level) => {
+                let shade = usize::from(level) * SHADES.len() / usize::from(HEAT_LEVELS);
+                SHADES.get(shade).copied().unwrap_or(('█', '#'))
+            }
             paint if !is_filled(dataset) || dataset.points.is_empty() || paint.is_change() => {
                 ('█', '#')
             }

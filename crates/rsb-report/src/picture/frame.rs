@@ -196,7 +196,7 @@ impl Field<'_> {
         let dots: Vec<DotPosition> =
             dataset.points.iter().map(|point| self.dot(point.x, point.y)).collect();
         match dataset.kind {
-            DatasetKind::Line | DatasetKind::Path => {
+            DatasetKind::Line | DatasetKind::Path | DatasetKind::Roof { .. } => {
                 for pair in dots.windows(2) {
                     if let [from, to] = pair {
                         self.dots.line(*from, *to, dataset.paint);

@@ -3,7 +3,7 @@
 use super::grid::CharGrid;
 use super::{Line, PictureArea, StyledText};
 use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::style::{clean, columns};
+use crate::style::{clean, columns, wrap_words};
 
 fn plain(text: String) -> Line {
     vec![StyledText { text, paint: None }]
@@ -17,7 +17,7 @@ pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = vec![plain(place.glyphs.elide(&clean(&chart.title), place.width))];
     let subtitle = clean(&chart.subtitle);
     if !subtitle.trim().is_empty() && place.height >= 8 {
-        let broken = wrap(&subtitle, place.width);
+        let broken = wrap_words(&subtitle, place.width);
         let most = if place.height >= 16 { 2 } else { 1 };
         let kept = broken.len().min(most);
         for (index, text) in broken.iter().take(kept).enumerate() {
@@ -28,20 +28,6 @@ pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
                 text.clone()
             };
             lines.push(faded_line(place.glyphs.cut(&text, place.width)));
-        }
-    }
-    lines
-}
-
-/// Breaks `text` at spaces into lines of `width` columns.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if columns(line) + 1 + columns(word) <= width => {
-                *line = format!("{line} {word}");
-            }
-            _ => lines.push(word.to_owned()),
         }
     }
     lines
@@ -100,7 +86,7 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
         DatasetKind::Bars { .. } if dataset.paint.is_change() => {
             glyphs.marker(dataset.paint.marker())
         }
-        DatasetKind::Path => glyphs.pick('─', '-'),
+        DatasetKind::Path | DatasetKind::Roof { .. } => glyphs.pick('─', '-'),
         DatasetKind::Dots => glyphs.pick('⠂', '.'),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => fill,
         DatasetKind::Tracks { .. } => glyphs.pick('·', '.'),

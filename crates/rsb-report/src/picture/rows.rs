@@ -89,7 +89,11 @@ fn fit_label(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> Strin
 const fn stands_beside(dataset: &Dataset) -> bool {
     matches!(
         dataset.kind,
-        DatasetKind::Bars { .. } | DatasetKind::Intervals | DatasetKind::Ticks | DatasetKind::Path
+        DatasetKind::Bars { .. }
+            | DatasetKind::Intervals
+            | DatasetKind::Ticks
+            | DatasetKind::Path
+            | DatasetKind::Roof { .. }
     )
 }
 
@@ -181,7 +185,12 @@ fn drawing(
                     field.dots(&mut dots, dataset, point, index);
                 }
             }
-            if lane.first && matches!(dataset.kind, DatasetKind::Line | DatasetKind::Path) {
+            if lane.first
+                && matches!(
+                    dataset.kind,
+                    DatasetKind::Line | DatasetKind::Path | DatasetKind::Roof { .. }
+                )
+            {
                 field.line(
                     rows.get(&lane.row).map(Vec::as_slice).unwrap_or_default(),
                     index,
@@ -374,6 +383,7 @@ impl Field<'_> {
             DatasetKind::Limits => self.grid.put_under(x, line, glyphs.pick('┊', ':'), paint),
             DatasetKind::Dots
             | DatasetKind::Path
+            | DatasetKind::Roof { .. }
             | DatasetKind::Rules
             | DatasetKind::Tracks { .. }
             | DatasetKind::Cells => {}

@@ -13,10 +13,11 @@ use crate::report::Report;
 use crate::style::{Color, Style, columns, presentable};
 use crate::{sample, sample_backends};
 
-const EVERY_KIND: [DatasetKind; 13] = [
+const EVERY_KIND: [DatasetKind; 14] = [
     DatasetKind::Line,
     DatasetKind::Marks,
     DatasetKind::Path,
+    DatasetKind::Roof { dash: 1 },
     DatasetKind::Dots,
     DatasetKind::Bars { thickness: 0.5 },
     DatasetKind::Tracks { thickness: 0.5 },
@@ -61,12 +62,10 @@ fn all() -> Vec<Chart> {
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let mut all = charts::all(&Report::new(&run).with_comparison(&comparison));
     all.extend(charts::backends(&sample_backends::gpu_run()));
-    let advice = charts::recommendation::tests::sample();
     let subject = ChartSubject {
         run: Some(&run),
         comparison: Some(&comparison),
         series: &trends.series,
-        advice: Some(&advice),
         ..ChartSubject::default()
     };
     all.extend(CHART_KINDS.iter().flat_map(|kind| kind.draw(&subject)));
@@ -243,7 +242,6 @@ fn pictures_at_a_glance() {
         "bar",
         "gauge",
         "heat-map",
-        "matrix",
         "distribution",
         "delta",
         "before-after",

@@ -20,7 +20,8 @@ pub(crate) fn title(report: &Report<'_>) -> String {
     }
 }
 
-fn machine_name(run: &Run) -> String {
+/// Returns the name of the GPU, or of the CPU.
+pub(crate) fn machine_name(run: &Run) -> String {
     let environment = &run.environment;
     let gpu = environment.gpus.iter().find_map(|gpu| gpu.name.clone());
     gpu.or_else(|| environment.cpu.as_ref().and_then(|cpu| cpu.model.clone()))

@@ -1,5 +1,5 @@
-//! The sections of a report in reading order: verdict, changes, charts, results, machine, cases
-//! that were not measured, recommendations, method.
+//! The sections of a report in reading order: verdict, changes, charts, results, method, and folded
+//! details: the machine, cases that were not measured, recommendations.
 //!
 //! A note replaces content that is left out to limit the size. Cases that Regressed, failed or have
 //! no verdict are never left out.
@@ -48,10 +48,8 @@ pub(crate) fn sections(
         section(CHANGES.id, CHANGES.title, changes(report, links)),
         section(CHARTS.id, CHARTS.title, charts),
         section(ALL_RESULTS.id, ALL_RESULTS.title, results(report, links)),
-        section("environment", "Environment", machine(report)),
-        section("unmeasured", "Not measured", unmeasured_blocks(report)),
-        section("recommendations", "Recommendations", recommendations(report)),
         section("method", "Method", method.into_iter().collect()),
+        section("details", "Details", details(report)),
     ];
     sections.retain(|section| !section.blocks.is_empty());
     sections
@@ -59,6 +57,17 @@ pub(crate) fn sections(
 
 fn section(id: &'static str, title: &'static str, blocks: Vec<Block>) -> BlockSection {
     BlockSection { id, title, blocks }
+}
+
+/// Returns what few readers need, each part folded.
+fn details(report: &Report<'_>) -> Vec<Block> {
+    let parts = [
+        ("Environment", machine(report)),
+        ("Not measured", unmeasured_blocks(report)),
+        ("Recommendations", recommendations(report)),
+    ];
+    let parts = parts.into_iter().filter(|(_, blocks)| !blocks.is_empty());
+    parts.map(|(title, blocks)| Block::Folded { summary: title.to_owned(), blocks }).collect()
 }
 
 fn verdict(report: &Report<'_>) -> Vec<Block> {
@@ -318,6 +327,9 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
             &block.heading,
             Block::table(&block.table, &block.heading).into_iter().chain(lines),
         ));
+    }
+    for devices in crate::devices::tables(run) {
+        out.extend(with_heading(&devices.title, Block::table(&devices.table, &devices.title)));
     }
     let (families, left_out) = content::families(run, RESULTS);
     out.extend(Shortener::of_run(run).device().map(|device| Block::Paragraph {

@@ -5,7 +5,7 @@ use plotters::prelude::{DrawingBackend, FontStyle, RGBColor, ShapeStyle, TextSty
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, IntoFont};
 
-use crate::chart::{Marker, Paint};
+use crate::chart::{Chart, Marker, Paint};
 use crate::markdown::escape_xml;
 use crate::theme::Theme;
 
@@ -55,7 +55,7 @@ pub(super) enum StrokeWeight {
 
 impl Text {
     pub(super) const fn label(anchor: Anchor) -> Self {
-        Self { size: 12.0, color: Tint::Ink, anchor, weight: StrokeWeight::Normal }
+        Self { size: SIZE, color: Tint::Ink, anchor, weight: StrokeWeight::Normal }
     }
 
     pub(super) const fn faded_label(anchor: Anchor) -> Self {
@@ -63,16 +63,52 @@ impl Text {
     }
 
     const TITLE: Self =
-        Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
+        Self { size: 17.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
+    const SUBTITLE: Self = Self { size: 13.0, ..Self::faded_label(Anchor::Start) };
 }
+
+/// Size of labels, which is readable if the picture is shrunk to 400 pixels.
+pub(super) const SIZE: f64 = 14.0;
 
 /// A position on the canvas, in pixels from the upper left corner.
 pub(super) type Pixel = (f64, f64);
 
 /// Margin at the outer edges.
 pub(super) const MARGIN: f64 = 20.0;
-/// Top of the drawing area, below title and subtitle.
-pub(super) const HEAD: f64 = 68.0;
+/// Width of a picture.
+pub(super) const WIDTH: f64 = 640.0;
+
+/// Title and subtitle of a chart, broken into lines.
+pub(super) struct Head {
+    title: Vec<String>,
+    subtitle: Vec<String>,
+}
+
+impl Head {
+    pub(super) fn of(chart: &Chart) -> Self {
+        let lines = |text: &str, look: Text, most| {
+            let most_characters = characters_in(WIDTH - 2.0 * MARGIN, look.size);
+            let mut lines = crate::style::wrap_words(text, most_characters);
+            if lines.len() > most {
+                let rest = lines.split_off(most - 1).join(" ");
+                lines.push(rest);
+            }
+            lines.iter().map(|line| shorten(line, WIDTH - 2.0 * MARGIN, look.size)).collect()
+        };
+        Self {
+            title: lines(&chart.title, Text::TITLE, 2),
+            subtitle: lines(&chart.subtitle, Text::SUBTITLE, 3),
+        }
+    }
+
+    /// Returns the top of the drawing area.
+    pub(super) fn height(&self) -> f64 {
+        26.0 + TITLE_LINE * self.title.len() as f64 + SUBTITLE_LINE * self.subtitle.len() as f64
+    }
+}
+
+const TITLE_LINE: f64 = 21.0;
+const SUBTITLE_LINE: f64 = 17.0;
 
 /// A canvas. Drawing to a string cannot fail; if it ever does, no picture is returned rather than
 /// an incomplete one.
@@ -80,13 +116,14 @@ pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     theme: &'a Theme,
     whole: bool,
+    /// Areas of the labels inside the frame: left, top, right, bottom.
+    labels: Vec<[f64; 4]>,
 }
 
-/// Draws a chart of `size` with a title and a subtitle, and the content drawn by `draw`.
+/// Draws title and subtitle of `chart` on a sheet of `size`, and the content drawn by `draw`.
 pub(super) fn sheet(
     size: (f64, f64),
-    title: &str,
-    subtitle: &str,
+    chart: &Chart,
     theme: &Theme,
     draw: impl FnOnce(&mut Canvas<'_>),
 ) -> Option<String> {
@@ -94,18 +131,25 @@ pub(super) fn sheet(
     {
         let backend =
             SVGBackend::with_string(&mut svg, (size.0.round() as u32, size.1.round() as u32));
-        let mut canvas = Canvas { backend, theme, whole: true };
+        let mut canvas = Canvas { backend, theme, whole: true, labels: Vec::new() };
         canvas.rectangle((0.0, 0.0), size, Tint::Sheet);
-        let room = size.0 - 2.0 * MARGIN;
-        canvas.text(&shorten(title, room, Text::TITLE.size), (MARGIN, 26.0), Text::TITLE);
-        let faded = Text::faded_label(Anchor::Start);
-        canvas.text(&shorten(subtitle, room, faded.size), (MARGIN, 47.0), faded);
+        let Head { title, subtitle } = Head::of(chart);
+        let mut y = 5.0;
+        for line in &title {
+            y += TITLE_LINE;
+            canvas.text(line, (MARGIN, y), Text::TITLE);
+        }
+        y += 3.0;
+        for line in &subtitle {
+            y += SUBTITLE_LINE;
+            canvas.text(line, (MARGIN, y), Text::SUBTITLE);
+        }
         draw(&mut canvas);
         canvas.finish()?;
     }
     // Screen readers announce the title; the role keeps them from reading every label.
     let (open, rest) = svg.split_once(">\n")?;
-    Some(format!("{open} role=\"img\">\n<title>{}</title>\n{rest}", escape_xml(title)))
+    Some(format!("{open} role=\"img\">\n<title>{}</title>\n{rest}", escape_xml(&chart.title)))
 }
 
 impl Canvas<'_> {
@@ -117,7 +161,7 @@ impl Canvas<'_> {
             Tint::Grid => ground.grid,
             Tint::Axis => ground.axis,
             Tint::Sheet => ground.sheet,
-            Tint::Of(paint) => self.theme.rgb(paint),
+            Tint::Of(paint) => self.theme.page_rgb(paint),
         };
         RGBColor(red, green, blue)
     }
@@ -140,17 +184,49 @@ impl Canvas<'_> {
 
     /// Draws a dashed line, for limits and marks that are not data.
     pub(super) fn dashed_line(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
+        self.dashes(from, to, color, 1, DashPattern { period: 7.0, drawn: 0.57 });
+    }
+
+    pub(super) fn dashes(
+        &mut self,
+        from: Pixel,
+        to: Pixel,
+        color: impl Into<Tint>,
+        width: u32,
+        pattern: DashPattern,
+    ) {
         let color = color.into();
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy);
-        let dashes = (length / 7.0).ceil().clamp(1.0, 1000.0) as u32;
+        let dashes = (length / pattern.period).ceil().clamp(1.0, 1000.0) as u32;
         for dash in 0..dashes {
-            let [start, end] = [f64::from(dash), f64::from(dash) + 0.57].map(|part| {
+            let [start, end] = [f64::from(dash), f64::from(dash) + pattern.drawn].map(|part| {
                 let share = (part / f64::from(dashes)).min(1.0);
                 (from.0 + dx * share, from.1 + dy * share)
             });
-            self.line(start, end, color, 1);
+            self.line(start, end, color, width);
         }
+    }
+
+    /// Draws `text` as [`Canvas::text`] does, if it overlaps no other text drawn by this function.
+    /// Returns whether it does not.
+    pub(super) fn label(&mut self, text: &str, at: Pixel, look: Text) -> bool {
+        let width = width_of(text, look.size);
+        let left = match look.anchor {
+            Anchor::Start => at.0,
+            Anchor::Middle => at.0 - width / 2.0,
+            Anchor::End => at.0 - width,
+        };
+        let area = [left, at.1 - look.size / 2.0, left + width, at.1 + look.size / 2.0];
+        let is_apart = |other: &[f64; 4]| {
+            area[0] > other[2] || other[0] > area[2] || area[1] > other[3] || other[1] > area[3]
+        };
+        let is_drawn = text.is_empty() || self.labels.iter().all(is_apart);
+        if is_drawn && !text.is_empty() {
+            self.labels.push(area);
+            self.text(text, at, look);
+        }
+        is_drawn
     }
 
     pub(super) fn path(&mut self, points: &[Pixel], color: impl Into<Tint>, width: u32) {
@@ -246,6 +322,13 @@ impl Canvas<'_> {
     }
 }
 
+/// Pattern of a dashed line: pixels from dash to dash, and the share of them that is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DashPattern {
+    pub(super) period: f64,
+    pub(super) drawn: f64,
+}
+
 const FAMILY: &str = "Helvetica, Arial, DejaVu Sans, sans-serif";
 
 /// Estimates the width of `text` at `size` in pixels. Errs on the large side, because the reader's
@@ -256,7 +339,7 @@ pub(super) fn width_of(text: &str, size: f64) -> f64 {
 
 /// Returns the number of characters that fit in `room` pixels at `size`.
 pub(super) fn characters_in(room: f64, size: f64) -> usize {
-    (room / (size * 0.6)).max(4.0) as usize
+    (room / (size * 0.6) + 1e-6).max(4.0) as usize
 }
 
 /// Shortens `text` in the middle to `room` pixels.

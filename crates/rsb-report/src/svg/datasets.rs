@@ -1,8 +1,8 @@
 //! Drawing of datasets.
 
-use super::canvas::{Anchor, Canvas, Pixel, Text, Tint, shorten, width_of};
+use super::canvas::{Anchor, Canvas, DashPattern, Pixel, Text, Tint, shorten, width_of};
 use super::layout::Layout;
-use crate::chart::{Dataset, DatasetKind, Paint, Point};
+use crate::chart::{DASHES, Dataset, DatasetKind, HEAT_LEVELS, Paint, Point};
 
 /// Half the height of a tick across a row of ordinary height, in pixels.
 const TICK: f64 = 11.0;
@@ -23,6 +23,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
             }
         }
         DatasetKind::Path => canvas.path(&pixels, paint, 2),
+        DatasetKind::Roof { dash } => roof(canvas, dataset, &pixels, dash),
         DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint)),
         DatasetKind::Bars { thickness } => {
             dataset.points.iter().for_each(|point| bar(canvas, point, thickness, paint, layout));
@@ -51,6 +52,31 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
     }
 }
 
+/// Dash patterns of roofs, by index.
+const PATTERNS: [DashPattern; DASHES] = [
+    DashPattern { period: 1000.0, drawn: 1.0 },
+    DashPattern { period: 16.0, drawn: 0.7 },
+    DashPattern { period: 7.0, drawn: 0.5 },
+    DashPattern { period: 26.0, drawn: 0.85 },
+    DashPattern { period: 4.0, drawn: 0.4 },
+];
+
+/// Draws a limit with its label: left of the middle of a slope, above the end of a flat part.
+fn roof(canvas: &mut Canvas<'_>, dataset: &Dataset, pixels: &[Pixel], dash: usize) {
+    let (Some(&from), Some(&to)) = (pixels.first(), pixels.last()) else { return };
+    canvas.dashes(from, to, dataset.paint, 2, PATTERNS[dash % DASHES]);
+    let text = dataset.points.last().map_or("", |point| point.text.as_str());
+    let at = if (from.1 - to.1).abs() > 1.0 {
+        (f64::midpoint(from.0, to.0) - 12.0, f64::midpoint(from.1, to.1) - 6.0)
+    } else {
+        (to.0, to.1 - 11.0)
+    };
+    let look = Text { size: 13.0, ..Text::label(Anchor::End) };
+    if !canvas.label(text, at, look) {
+        canvas.label(text, (at.0, at.1 + 22.0), look);
+    }
+}
+
 /// Draws the text of a mark above it, within the frame; in a chart of rows, right of the frame.
 fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
     if layout.has_rows() {
@@ -61,14 +87,12 @@ fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
         );
         return;
     }
-    let look = Text { size: 11.0, ..Text::label(Anchor::Middle) };
+    let look = Text { size: 13.0, ..Text::label(Anchor::Middle) };
     let half = width_of(&point.text, look.size) / 2.0;
     let (left, right) = (layout.frame.left + half, layout.frame.right - half);
     let x = layout.x(point.x).clamp(left.min(right), right.max(left));
-    let y = (layout.y(point.y) - 13.0).max(layout.frame.top + 8.0);
-    if !point.text.is_empty() {
-        canvas.text(&point.text, (x, y), look);
-    }
+    let y = (layout.y(point.y) - 14.0).max(layout.frame.top + 8.0);
+    canvas.label(&point.text, (x, y), look);
 }
 
 /// Draws an error interval: vertical, or horizontal in a chart of rows.
@@ -113,7 +137,7 @@ fn cell(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_
     let color = match paint {
         Paint::Heat(level) => {
             canvas.rectangle((left, y - half), (right, y + half), paint);
-            if level >= 3 { Tint::Sheet } else { Tint::Ink }
+            if level >= HEAT_LEVELS / 10 * 7 { Tint::Sheet } else { Tint::Ink }
         }
         _ => Tint::Of(paint),
     };
@@ -231,16 +255,17 @@ fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     for point in &dataset.points {
         let x = layout.x(point.x);
         canvas.dashed_line((x, frame.top - 4.0), (x, frame.bottom), dataset.paint);
-        let look = Text { size: 11.0, color: dataset.paint.into(), ..Text::label(Anchor::Middle) };
+        let look = Text { size: 13.0, color: dataset.paint.into(), ..Text::label(Anchor::Middle) };
         let half = width_of(&point.text, look.size) / 2.0;
-        let middle = x.clamp(half + 4.0, (layout.size.0 - half - 4.0).max(half + 4.0));
+        let left = frame.left + half;
+        let middle = x.clamp(left, (layout.size.0 - half - 4.0).max(left));
         let line = taken
             .iter()
             .position(|end| middle - half > *end)
             .unwrap_or_else(|| usize::from(taken[0] > taken[1]));
         if let (Some(end), false) = (taken.get_mut(line), point.text.is_empty()) {
             *end = middle + half + 4.0;
-            canvas.text(&point.text, (middle, frame.top - 11.0 - 13.0 * line as f64), look);
+            canvas.text(&point.text, (middle, frame.top - 12.0 - 15.0 * line as f64), look);
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Layout of a picture, in pixels.
 
-use super::canvas::{HEAD, MARGIN, width_of};
+use super::canvas::{Head, MARGIN, SIZE, WIDTH, width_of};
 use super::legend_width;
-use crate::chart::{Axis, AxisScale, Chart, DatasetKind, Legend};
+use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Legend, Paint};
 
 /// Distance between a row's label and the frame.
 pub(super) const GAP: f64 = 10.0;
 pub(super) const LEGEND_LINE: f64 = 22.0;
-const WIDTH: f64 = 900.0;
+/// Distance from the frame to the middle of the first line of the legend.
+pub(super) const LEGEND_TOP: f64 = 66.0;
 const FRAME_HEIGHT: f64 = 310.0;
-/// Minimum and maximum width of a legend on the right.
-const LEGEND_RIGHT: [f64; 2] = [210.0, 340.0];
 /// Maximum width of a row's label.
-const WIDEST_LABEL: f64 = 365.0;
+const WIDEST_LABEL: f64 = 270.0;
 
 /// Edges of the data area.
 #[derive(Debug, Clone, Copy)]
@@ -43,22 +42,17 @@ impl<'a> Layout<'a> {
             .datasets
             .iter()
             .any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(has_text));
-        let top = HEAD + if has_words { 30.0 } else { 4.0 };
+        let top = Head::of(chart).height() + if has_words { 34.0 } else { 4.0 };
         let frame = Frame {
             left: left_margin(y_axis),
             top,
             right: WIDTH - right(chart),
             bottom: top + height,
         };
-        let legend = match chart.legend_position {
-            Legend::Below => {
-                let lines =
-                    legend_places(chart, MARGIN, WIDTH - MARGIN).last().map(|(_, line)| line + 1);
-                lines.map_or(0.0, |lines| 6.0 + LEGEND_LINE * lines as f64)
-            }
-            Legend::Hidden | Legend::Right => 0.0,
-        };
-        Self { size: (WIDTH, frame.bottom + 56.0 + legend), frame, row, chart }
+        let places = legend_places(chart, MARGIN, WIDTH - MARGIN);
+        let lines = if is_heat_map(chart) { Some(1) } else { places.last().map(|(_, at)| at + 1) };
+        let legend = lines.map_or(0.0, |lines| 4.0 + LEGEND_LINE * lines as f64);
+        Self { size: (WIDTH, frame.bottom + 58.0 + legend), frame, row, chart }
     }
 
     /// Returns the pixel of an x coordinate; at the edge if it is out of bounds.
@@ -120,34 +114,41 @@ fn row_height(chart: &Chart) -> f64 {
 
 /// Returns the space for the title and labels of the vertical axis.
 fn left_margin(axis: &Axis) -> f64 {
-    let widest = axis.labels.iter().map(|label| width_of(&label.text, 12.0)).fold(0.0, f64::max);
+    let widest = axis.labels.iter().map(|label| width_of(&label.text, SIZE)).fold(0.0, f64::max);
     match axis.scale {
         AxisScale::Rows => MARGIN + widest.clamp(60.0, WIDEST_LABEL) + GAP,
         AxisScale::Linear | AxisScale::Log => 34.0 + widest.clamp(40.0, 100.0) + GAP,
     }
 }
 
-/// Returns the space for the legend, or for the texts next to rows.
+/// Returns the space for the texts next to rows.
 fn right(chart: &Chart) -> f64 {
-    if chart.legend_position == Legend::Right {
-        let [least, most] = LEGEND_RIGHT;
-        let longest = chart.legend_datasets().map(legend_width).fold(0.0, f64::max);
-        return (longest + MARGIN + 2.0 * GAP).clamp(least, most);
-    }
     let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == AxisScale::Rows);
     let texts = rows
         .filter(|dataset| !matches!(dataset.kind, DatasetKind::Rules | DatasetKind::Cells))
         .flat_map(|dataset| &dataset.points);
-    texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0)
+    texts.map(|point| width_of(&point.text, SIZE)).fold(16.0, f64::max).min(200.0)
         + MARGIN
         + 2.0 * GAP
 }
 
-/// Returns the x pixel and the line of each entry of a legend below the chart.
+/// Returns whether the legend is a scale of colors.
+pub(super) fn is_heat_map(chart: &Chart) -> bool {
+    chart.datasets.iter().any(|dataset| matches!(dataset.paint, Paint::Heat(_)))
+}
+
+/// Returns the datasets that the legend lists. Roofs are labeled where they are drawn.
+pub(super) fn listed(chart: &Chart) -> impl Iterator<Item = &Dataset> {
+    let is_shown = chart.legend_position != Legend::Hidden;
+    let is_roof = |dataset: &&Dataset| matches!(dataset.kind, DatasetKind::Roof { .. });
+    chart.legend_datasets().filter(move |dataset| is_shown && !is_roof(dataset))
+}
+
+/// Returns the x pixel and the line of each entry of the legend.
 pub(super) fn legend_places(chart: &Chart, left: f64, right: f64) -> Vec<(f64, usize)> {
     let mut places = Vec::new();
     let (mut x, mut line) = (left, 0);
-    for dataset in chart.legend_datasets() {
+    for dataset in listed(chart) {
         let width = legend_width(dataset);
         if x > left && x + width > right {
             (x, line) = (left, line + 1);

@@ -32,10 +32,7 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             let mut all = vec![history::title(state)];
             all.extend(["changes", "health", "runs"].map(str::to_owned));
             let page = state.history.present().filter(|page| !page.models.models.is_empty());
-            if let Some(page) = page {
-                all.push("models".to_owned());
-                all.extend(charts::recommendation(&page.models).map(|chart| chart.title));
-            }
+            all.extend(page.map(|_| "models".to_owned()));
             all
         }
         Stage::Doctor => ["findings", "the machine"].map(str::to_owned).into(),
@@ -125,7 +122,6 @@ fn no_pair(lists: &StoredLists) -> String {
 fn chart(state: &State, view: usize) -> Option<Chart> {
     match (state.stage, view) {
         (Stage::Comparison, 2) => charts::comparison(state.comparison.present()?),
-        (Stage::History, 5) => charts::recommendation(&state.matching_history()?.models),
         _ => None,
     }
 }
@@ -151,7 +147,7 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
                     painter,
                 ),
                 2 => rsb_report::health::text(&page.health, painter),
-                4 | 5 => rsb_report::recommended::table(&page.models).text(painter),
+                4 => rsb_report::recommended::table(&page.models).text(painter),
                 _ if state.stored.present().is_none() => {
                     "`o` reads the stored runs and opens one.\n".to_owned()
                 }

@@ -1,10 +1,9 @@
 //! The models: the recommended device, runtime and precision of each, from the stored runs.
 
 use rsb_report::html::element::table;
-use rsb_report::{Chart, Tone, charts as all_charts, recommended};
+use rsb_report::{Tone, recommended};
 
 use crate::address::PageView;
-use crate::figure::{Zoom, figures};
 use crate::sheet::Sheet;
 use crate::site::Site;
 use crate::source::SourceResult;
@@ -25,10 +24,5 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     );
     let rows = table(&recommended::table(&advice), "Recommendation for each model");
     sheet.section("recommendations", "Recommendations", rows);
-    sheet.section("charts", "Charts", figures(site, view, &charts(site)?, &Zoom::Fixed));
     Ok(sheet)
-}
-
-pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
-    Ok(all_charts::recommendation(&*site.source().advice()?).into_iter().collect())
 }
