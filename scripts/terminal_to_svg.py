@@ -90,7 +90,9 @@ def draw(text: str) -> str:
             # Words are placed one by one, so that a font of another width keeps the columns.
             for word in re.finditer(r"\S+( \S+)*", words):
                 x = left + word.start() * ADVANCE
-                spans.append(f'<tspan x="{x:.1f}" fill="{ink}"{extra}>{html.escape(word[0])}</tspan>')
+                # Characters of other fonts have other widths.
+                places = [f"{x + at * ADVANCE:.1f}" for at in range(1 if word[0].isascii() else len(word[0]))]
+                spans.append(f'<tspan x="{" ".join(places)}" fill="{ink}"{extra}>{html.escape(word[0])}</tspan>')
             start = end
         if spans:
             body.append(f'<text y="{top + 12.75}">{"".join(spans)}</text>')
