@@ -150,3 +150,38 @@ pub fn sentence(page: &HealthDocument) -> String {
     }
     format!("{runs} of {machine}, the last on {}: {words}.", latest.timestamp.strftime("%Y-%m-%d"))
 }
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Timestamp;
+    use rsb_model::record::RunPoint;
+
+    use super::*;
+
+    fn page(status: OverallStatus, recommendations: Vec<Recommendation>) -> HealthDocument {
+        HealthDocument {
+            format_version: 1,
+            status,
+            machine: Some("box".to_owned()),
+            latest: Some(RunPoint { timestamp: Timestamp::UNIX_EPOCH, run_id: None, commit: None }),
+            runs: 3,
+            degraded: Vec::new(),
+            improving: Vec::new(),
+            noisy: Vec::new(),
+            missing: Vec::new(),
+            unmeasured: Vec::new(),
+            recommendations,
+        }
+    }
+
+    #[test]
+    fn a_healthy_store_has_two_lines_and_another_begins_with_what_to_do() {
+        let advice = Recommendation { action: "do this".to_owned(), evidence: "seen".to_owned() };
+        for all in [Vec::new(), vec![advice.clone()]] {
+            let text = text(&page(OverallStatus::Healthy, all), Style::PLAIN);
+            assert_eq!(text.lines().count(), 2, "{text}");
+        }
+        let text = text(&page(OverallStatus::Warning, vec![advice]), Style::PLAIN);
+        assert!(text.lines().nth(2) == Some("Do first") && text.contains("do this"), "{text}");
+    }
+}

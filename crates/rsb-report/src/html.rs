@@ -48,7 +48,7 @@ pub struct PageLook<'a> {
 
 impl PageLook<'_> {
     /// Default maximum width of a chart in pixels.
-    pub const CHART_WIDTH: u32 = 900;
+    pub const CHART_WIDTH: u32 = 720;
 }
 
 impl Default for PageLook<'_> {

@@ -468,6 +468,26 @@ mod tests {
     }
 
     #[test]
+    fn before_and_after_are_red_and_green_on_terminals_and_gray_and_blue_on_pages() {
+        let dark = Theme::from(Dark);
+        assert_eq!(dark.pigment(Paint::Baseline), Pigment::Ansi(1));
+        assert_eq!(dark.rgb(Paint::Current), [0x3D, 0xD1, 0x8F]);
+        assert_eq!(dark.page_rgb(Paint::Baseline), dark.rgb(Paint::Faded));
+        assert_eq!(dark.page_rgb(Paint::Current), dark.rgb(Paint::Series(0)));
+        let own = dark.with("current", Pigment::Exact([1, 2, 3])).unwrap();
+        assert_eq!(own.page_rgb(Paint::Current), [1, 2, 3]);
+    }
+
+    #[test]
+    fn levels_of_a_heat_map_are_between_the_colors_of_the_theme() {
+        let theme = Theme::default();
+        let red = |level: u8| theme.rgb(Paint::Heat(level))[0];
+        assert_eq!((red(0), red(HEAT_LEVELS - 1)), (0xDC, 0x0B));
+        let all: Vec<u8> = (0..HEAT_LEVELS).map(red).collect();
+        assert!(all.is_sorted_by(|a, b| a > b), "{all:?}");
+    }
+
+    #[test]
     fn what_a_theme_writes_is_let_through_and_nothing_like_it() {
         for index in 0..16 {
             let code = Pigment::Ansi(index).code();

@@ -243,4 +243,31 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn low_values_next_to_high_ones_take_a_log_axis() {
+        let scale = |values: &[f64]| from_zero("", values.iter().copied(), 6).scale;
+        assert_eq!(scale(&[0.0, 4.0, 100.0]), AxisScale::Linear);
+        assert_eq!(scale(&[0.0, 3.0, 100.0]), AxisScale::Log);
+        let axis = from_zero("", [3.0, 100.0], 6);
+        assert!(axis.share(3.0) > 0.05, "the lowest bar must have a length");
+    }
+
+    #[test]
+    fn an_axis_has_the_prefix_of_its_top() {
+        for (top, symbol, expected) in [
+            (0.35, "ms", "µs"),
+            (999.0, "ms", "ms"),
+            (12_000.0, "ms", "s"),
+            (9e6, "s", "s"),
+            (1500.0, "GB/s", "TB/s"),
+            (0.3, "GFLOP/s", "MFLOP/s"),
+            (5.0, "widgets", "widgets"),
+        ] {
+            let unit = AxisUnit::of(top, symbol);
+            assert_eq!(unit.symbol, expected, "{top} {symbol}");
+        }
+        let unit = AxisUnit::of(0.35, "ms");
+        assert!((0.35 * unit.factor - 350.0).abs() < 1e-9);
+    }
 }

@@ -246,3 +246,40 @@ fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
     }
     datasets
 }
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Fields;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn equal_roofs_are_one_and_others_have_dashes_of_their_own() {
+        let mut run = sample::run();
+        run.benchmarks.retain(|result| result.category.as_deref() == Some("gemm"));
+        run.benchmarks.truncate(3);
+        for (result, (dtype, peak)) in
+            run.benchmarks.iter_mut().zip([("f32", 100.0), ("f16", 100.2), ("f64", 50.0)])
+        {
+            result.benchmark_id = format!("cpu_performance/gemm/cpu:0/{dtype}").parse().unwrap();
+            let fields = Fields::new().with("dtype", dtype).with("arithmetic_intensity", 20.0);
+            result.results = vec![fields.with("gflops", 45.0).with("peak_gflops", peak)];
+        }
+        let chart = roofline(&run).remove(0);
+        let roofs: Vec<(&str, DatasetKind)> = chart
+            .datasets
+            .iter()
+            .filter(|set| matches!(set.kind, DatasetKind::Roof { .. }))
+            .map(|set| (set.name.as_str(), set.kind))
+            .collect();
+        assert_eq!(
+            roofs,
+            [
+                ("f16 and f32, 100 GFLOP/s", DatasetKind::Roof { dash: 0 }),
+                ("f64, 50.0 GFLOP/s", DatasetKind::Roof { dash: 1 }),
+            ]
+        );
+        assert_eq!(chart.title, "gemm f64 reaches 90 % of its roof on cpu:0");
+    }
+}

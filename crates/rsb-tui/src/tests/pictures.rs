@@ -80,27 +80,6 @@ fn a_run_and_its_end_at_four_sizes() {
 }
 
 #[test]
-fn many_devices_are_a_heat_grid_in_which_the_slow_one_stands_out() {
-    let mut bench = Bench::new(80, 24, InterfaceSettings::default());
-    bench.send(Message::Loaded(crate::LoadedDocument::Run(Box::new(sample::fleet(64)))));
-    while !bench.picture().contains("of 64 devices") {
-        bench.press(&[Key::Right]);
-        assert!(!bench.picture().contains("program messages"), "{}", bench.picture());
-    }
-    insta::assert_snapshot!("devices-80x24", bench.picture());
-    // The shade of a cell is left of its number.
-    let shade = |number: u32| {
-        let (x, y) = bench.place_of(&format!(" {number} "));
-        let cell = &bench.buffer()[(x - 1, y)];
-        (cell.symbol().to_owned(), cell.fg)
-    };
-    let (slow, others) = (shade(17), (10..64).filter(|number| *number != 17).map(shade));
-    for other in others {
-        assert!(slow.0 != other.0 && slow.1 != other.1, "{slow:?} {other:?}");
-    }
-}
-
-#[test]
 fn what_covers_a_page() {
     let mut bench = on(Stage::Measure, (80, 24));
     bench.press(&[Key::Char('?')]);

@@ -158,24 +158,6 @@ pub(super) fn run(id: &str) -> Run {
     run
 }
 
-/// Returns a run of one case on `devices` GPUs, of which number 17 is slow.
-pub(super) fn fleet(devices: u32) -> Run {
-    let mut run = run(NEW);
-    let on = |index: u32| BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&[
-            "gpu_performance",
-            "gemm",
-            &format!("rocm:{index}"),
-            "f32",
-            "4096",
-        ]),
-        device_type: Some(DeviceType::Gpu),
-        ..result("4096", if index == 17 { 2.0 } else { 1.0 })
-    };
-    run.benchmarks = (0..devices).map(on).collect();
-    run
-}
-
 /// Returns the events of a run of two cases with two replicates each, as the engine sends them.
 pub(super) fn events() -> Vec<(i64, Event)> {
     let mut events = vec![

@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     shown(
         "A series over its runs",
-        "trend --input docs/gallery/series.csv --benchmark f32/256",
+        "trend --input docs/gallery/series.csv --case f32/256",
         "trend",
     ),
     shown("Many series", "sparkline --input docs/gallery/series.csv", "sparklines"),
