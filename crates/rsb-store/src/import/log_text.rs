@@ -353,7 +353,7 @@ fn after_level(line: &str) -> Option<&str> {
     [" - ", " | ", " "].iter().find_map(|separator| rest.strip_prefix(separator))
 }
 
-/// `(worker1, rank=1, pid=123) `, `(RayWorker pid=123) `: Ray and SkyPilot.
+/// `(worker1, rank=1, pid=123) `, `(RayWorker pid=123) `: Ray and `SkyPilot`.
 fn after_task(line: &str) -> Option<&str> {
     let (tag, rest) = line.strip_prefix('(')?.split_once(')')?;
     tag.contains("pid=").then(|| rest.strip_prefix(' ').unwrap_or(rest))

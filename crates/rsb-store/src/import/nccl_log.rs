@@ -237,11 +237,12 @@ struct Program<'a> {
 fn is_unmarked(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
     match words.as_slice() {
-        ["nThread" | "nThreads" | "nThread:" | "nThreads:", ..] => true,
+        ["nThread" | "nThreads" | "nThread:" | "nThreads:", ..]
+        | ["Out", "of", "bounds", ..]
+        | ["Avg", "bus", "bandwidth", ..] => true,
         ["Rank", rank, "Pid" | "Group", ..] => rank.parse::<u64>().is_ok(),
         ["size", "count", ..] => line.contains("algbw"),
-        ["out-of-place", ..] | ["in-place", ..] => words.len() <= 2,
-        ["Out", "of", "bounds", ..] | ["Avg", "bus", "bandwidth", ..] => true,
+        ["out-of-place" | "in-place", ..] => words.len() <= 2,
         _ => false,
     }
 }
