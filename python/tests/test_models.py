@@ -156,6 +156,33 @@ def test_a_row_may_say_what_a_pass_is_given():
     assert given["input_ids"].max().item() < 7
 
 
+# Sizes of small versions of large models; other keys keep their values.
+SMALL = {
+    **dict.fromkeys(("hidden_size", "d_model", "mamba_d_ssm"), 64),
+    **dict.fromkeys(("intermediate_size", "encoder_ffn_dim"), 256),
+    **dict.fromkeys(("num_hidden_layers", "encoder_layers", "num_key_value_heads"), 2),
+    **dict.fromkeys(("num_attention_heads", "encoder_attention_heads", "mamba_n_heads"), 4),
+    **dict.fromkeys(("head_dim", "mamba_d_head", "mamba_d_state"), 16),
+}
+
+
+def shrunk(config):
+    """Returns a configuration of the same architecture with few and narrow layers."""
+    return {key: shrunk(value) if isinstance(value, dict) else SMALL.get(key, value) for key, value in config.items()}
+
+
+@pytest.mark.parametrize("name", ["qwen2-audio-7b", "voxtral-small-24b", "falcon-h1-34b"])
+def test_a_small_version_of_a_large_model_runs_and_writes(name):
+    row = rows()[name] | {"config": shrunk(rows()[name]["config"])}
+    with torch.random.fork_rng():
+        subject = model_build.Subject(torch, row, 2, row["shape"].get("length", 16))
+        with torch.no_grad():
+            found = model_build.forward_module(subject)(*subject.inputs.values())
+        assert found.isfinite().all() and found.shape[:2] == (2, subject.length)
+        write = models._writer(torch, subject, subject.inputs)
+        assert write(3).shape == (2, subject.length + 3)
+
+
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_a_model_that_computes_wrongly_is_never_timed(value):
     wrong = model_ready.Ready(lambda: None, lambda: torch.full((1, 16, 30522), value), {})

@@ -13,6 +13,8 @@ fn the_catalogue_is_listed_and_a_model_says_what_it_needs() {
     let families: std::collections::BTreeSet<&str> =
         models.iter().map(|model| model["family"].as_str().unwrap()).collect();
     assert_eq!(families.len(), 11, "{families:?}");
+    let text = bench.run("models list").expect(0).stdout;
+    says(&text, &["none published (rag xxl): searched 20", "falcon-h1-34b", "voxtral-small-24b"]);
     let shown = bench.run("models show llama-2-7b --sequence 4096 --json").expect(0).json();
     let model = &shown["model"];
     assert_eq!(
@@ -252,11 +254,12 @@ fn a_model_that_nobody_measured_is_predicted_and_says_what_it_rests_on() {
 #[test]
 fn the_list_shows_which_sizes_each_family_has() {
     let text = Bench::new().run("models list").expect(0).stdout;
-    let classes = text.rsplit("\n\n").next().unwrap();
+    let classes = text.split("\n\n").find(|part| part.contains("xxl\n")).unwrap();
     let row = |family: &str| classes.lines().find(|line| line.starts_with(family)).unwrap();
     assert_eq!(classes.lines().count(), 2 + 11, "a head, and a row for each family: {classes}");
     for model in ["diffusion-tiny", "ldm-celebahq", "bk-sdm-base", "stable-diffusion-1.5"] {
         assert!(row("diffusion").contains(model), "{classes}");
     }
-    assert!(row("diffusion").ends_with("none") && !row("decoder-only").contains("none"));
+    assert!(row("rag").ends_with("none published"), "{classes}");
+    assert_eq!(classes.matches("none").count(), 1, "{classes}");
 }

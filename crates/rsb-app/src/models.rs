@@ -5,7 +5,9 @@ mod directory;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use rsb_catalog::models::{self, Family, Footprint, ModelRow, PRECISIONS, RUNTIMES, SizeClass};
+use rsb_catalog::models::{
+    self, Family, Footprint, ModelRow, PRECISIONS, RUNTIMES, SizeClass, Unpublished,
+};
 use rsb_model::record::{ModelCompatibility, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
 use rsb_report::number::format_quantity;
@@ -205,7 +207,18 @@ pub fn catalogue_text(own: &[ModelRow], style: Style) -> String {
         let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
         table.push(cells.map(Cell::from));
     }
-    format!("{}\n{}", table.text(style), size_classes(own).text(style))
+    format!("{}\n{}{}", table.text(style), size_classes(own).text(style), searches())
+}
+
+/// Returns a paragraph for each size in which no model was published: what was searched.
+fn searches() -> String {
+    let cells = Family::ALL
+        .into_iter()
+        .flat_map(|family| SizeClass::ALL.map(|size| models::unpublished(family, size)));
+    cells.flatten().fold(String::new(), |text, cell| {
+        let Unpublished { family, size, searched } = cell;
+        format!("{text}\n{} ({family} {size}): {searched}\n", Unpublished::WORDS)
+    })
 }
 
 /// Returns the table of families and size classes, with the model that represents each.
@@ -219,7 +232,7 @@ fn size_classes(own: &[ModelRow]) -> Table {
                 |row: &&ModelRow| row.family == family && row.parameters > 0 && row.size() == size;
             match rows.find(fits) {
                 Some(row) => Cell::from(&row.name),
-                None => Cell::with_tone("none", Tone::Dim),
+                None => Cell::with_tone(Unpublished::WORDS, Tone::Dim),
             }
         });
         table.push([Cell::from(family.to_string())].into_iter().chain(cells));

@@ -8,7 +8,7 @@ use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
 use crate::models::{
     DEFINITION, Family, Footprint, GENERATE, LOAD, MODELS, ModelConfiguration, ModelRow, SizeClass,
-    catalogue, find, refusal, representative, runtime, unknown,
+    Unpublished, catalogue, find, refusal, representative, runtime, unknown, unpublished,
 };
 
 /// Selection of models.
@@ -350,9 +350,13 @@ fn absent(
     let known = SizeClass::ALL.into_iter().filter(|size| representative(family, *size).is_some());
     let known: Vec<&str> = known.map(SizeClass::as_str).collect();
     let what = format!("{family} of size {size}");
+    let why = match unpublished(family, size) {
+        Some(cell) => format!("{}: {}", Unpublished::WORDS, cell.searched),
+        None => "the catalogue has no such model".to_owned(),
+    };
     let reason = Reason::new(
         what,
-        "the catalogue has no such model",
+        why,
         format!("choose --sizes {}, or define your own model with --catalogue", known.join(",")),
     );
     (case_without_work(component, device, &[family.as_str(), size.as_str()], Params::new()), reason)

@@ -5,6 +5,7 @@ mod catalogue;
 mod compatibility;
 mod detect;
 mod footprint;
+mod unpublished;
 
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest,
@@ -16,6 +17,7 @@ pub use compatibility::{
 };
 pub use detect::detect;
 pub use footprint::{Footprint, bytes_of};
+pub use unpublished::{Unpublished, unpublished};
 
 /// Name of the component and of its subcommand.
 pub const MODELS: &str = "models";

@@ -64,7 +64,8 @@ def _check_keys(kind: Any, config: dict[str, Any]) -> None:
         usual = kind()
     except (TypeError, ValueError):
         return  # This configuration cannot be created without its parts.
-    known = {*usual.to_dict(), *usual.attribute_map}
+    # Attention reads `head_dim` of every configuration, even of those that do not declare it.
+    known = {*usual.to_dict(), *usual.attribute_map, "head_dim"}
     for name in config:
         if name not in known and not hasattr(usual, name):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)

@@ -247,7 +247,7 @@ def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[in
         with torch.no_grad():
             if subject.family != "rag":
                 mask = {"attention_mask": torch.ones_like(texts["input_ids"])} if "input_ids" in texts else {}
-                return model.generate(**texts, **mask, generation_config=settings)
+                return model.generate(**mask | texts, generation_config=settings)
             read = retrieved(model, subject.config.n_docs, **given)
             del read["use_cache"], read["decoder_input_ids"]
             return model.generate(**read, n_docs=subject.config.n_docs, generation_config=settings)

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use rsb_catalog::models::{Family, PRECISIONS, SizeClass, catalogue, representative};
+use rsb_catalog::models::{
+    Family, PRECISIONS, SizeClass, Unpublished, catalogue, representative, unpublished,
+};
 use rsb_insight::model_results::{Outliers, RecommendRequest, compatibility, document, recommend};
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};
 use rsb_model::{Dtype, Run};
@@ -37,12 +39,16 @@ fn the_page_of_models_lists_the_catalogue() {
         write!(table, "| {family} |").unwrap();
         for size in SizeClass::ALL {
             let rows = catalogue().iter().filter(|row| row.family == family && row.size() == size);
-            let models: Vec<String> = rows
+            let mut models: Vec<String> = rows
                 .map(|row| match &row.source {
                     Some(source) => format!("[{}]({source}) {}", row.name, row.parameters),
                     None => format!("{} {}", row.name, row.parameters),
                 })
                 .collect();
+            models.extend(
+                unpublished(family, size)
+                    .map(|cell| format!("{}; {}", Unpublished::WORDS, cell.searched)),
+            );
             write!(table, " {} |", models.join(", ")).unwrap();
         }
         table.push('\n');

@@ -62,8 +62,9 @@ fn what_does_not_fit_or_is_not_there_says_what_does() {
     };
     let large = reason(&[("model", "llama-2-70b")]);
     assert!(large.cure.contains("tinyllama-1.1b") && large.what.contains("GB"), "{large}");
-    let gap = reason(&[("family", "rag"), ("size", "xl")]);
-    assert!(gap.cure.contains("--sizes tiny,small,base"), "{gap}");
+    let gap = reason(&[("family", "rag"), ("size", "xxl")]);
+    assert!(gap.cure.contains("--sizes tiny,small,base,large,xl,"), "{gap}");
+    assert!(gap.why.starts_with("none published: searched"), "{gap}");
     let wrong = reason(&[("model", "gpt-2,bert-tiny")]);
     assert!(wrong.cure.contains("did you mean `gpt2`"), "{wrong}");
     let error = planned(&[("workload", "forwards")], &[], Breadth::Quick).unwrap_err().to_string();
