@@ -45,7 +45,7 @@ class Settings:
     # Time limit of each request to a replicate, in seconds.
     timeout: float = 300.0
     # Iterations per process before the first sample; at least 2, because they determine
-    # the length of samples.
+    # the length of samples; fewer if they would take over a quarter of `timeout`.
     warmup: int = 2
 
 
@@ -205,8 +205,9 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
         ready = replicate.ask({"ask": "prepare", "case": case.request()})
         first = replicate.ask({"ask": "sample", "iters": 1})["time_ns"]
         # The first iteration may include warm-up, so the shorter of it and the mean of
-        # the other iterations is used.
-        others = max(1, settings.warmup - 1)
+        # the other iterations is used. They take at most about a quarter of the time limit.
+        allowed = int(settings.timeout * 1e9 / 4 / max(first, 1.0))
+        others = max(1, min(settings.warmup - 1, allowed))
         once = min(first, replicate.ask({"ask": "sample", "iters": others})["time_ns"] / others)
         iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
         sensors = _watch(ready.get("pci_address"))

@@ -541,6 +541,23 @@ def test_warm_up_iterations_precede_the_samples():
     assert result.num_runs == 2
 
 
+def test_the_warm_up_of_slow_iterations_does_not_exceed_the_time_limit():
+    asked = []
+
+    def ask(self, question):
+        asked.append(question.get("iters", question["ask"]))
+        return {"device_type": "cpu", "time_ns": 60e9 * question.get("iters", 1), "fields": {"time_ms": 60e3}}
+
+    with mock.patch("rusty_stack_bench.measuring._Replicate.ask", ask):
+        (result,) = measuring.measure(
+            results.MatmulResult,
+            cases.every("pytorch", "matmul", "cpu:0", dtype="f32", shape=(8, 8, 8)),
+            Settings(replicates=1, runs=2, warmup=10),
+        )
+    # A quarter of 300 s is one iteration of 60 s.
+    assert asked == ["prepare", 1, 1, 1, 1, "finish"] and result.is_measured
+
+
 def test_the_weights_of_a_convolution_follow_its_input(planned):
     rusty_stack_bench.benchmark_convolution(
         [(1, 8, 16, 16), (1, 4, 16, 16)], [(3, 3), 1], strides=[2], dtypes=["fp32"], groups=[2], device="cpu"
