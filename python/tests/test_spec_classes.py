@@ -269,8 +269,8 @@ def test_an_unknown_keyword_of_a_method_is_a_type_error_with_the_accepted_ones(k
 
 
 def test_an_unknown_keyword_of_a_configuration_is_a_type_error_with_its_fields():
-    with pytest.raises(TypeError, match="'titel'; use title, include_environment"):
-        package.ReportConfig(titel="Nightly")
+    with pytest.raises(TypeError, match="'headline'; use title, include_environment"):
+        package.ReportConfig(headline="Nightly")
 
 
 @pytest.mark.parametrize(("kind", "text"), FIELDS.items())
