@@ -3,7 +3,7 @@
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
 
-use super::group::{Group, LevelShift, PLACE, SeriesPlaces};
+use super::group::{Group, LevelShift, MOVED, PLACE, SeriesPlaces};
 
 /// Maximum distance from the old level at which a level counts as restored, in percent.
 const BACK: f64 = 5.0;
@@ -119,7 +119,8 @@ pub(super) fn update(
 }
 
 /// Returns the position of the alert that matches `group`: a shared series, the same direction, and
-/// about the same position.
+/// about the same position; or an open one that is not found at its position any more, so that one
+/// change never becomes two alerts because its estimate moved.
 fn matching(
     known: &[TrackedAlert],
     taken: &[bool],
@@ -136,7 +137,11 @@ fn matching(
             continue;
         }
         let Some(apart) = look.apart(alert, group) else { continue };
-        if apart <= PLACE && nearest.is_none_or(|(least, _)| apart < least) {
+        let has_moved = || {
+            let is_found = alert.moves.iter().any(|one| look.has_trace(alert, one));
+            apart <= MOVED && !alert.state.is_closed() && !is_found
+        };
+        if nearest.is_none_or(|(least, _)| apart < least) && (apart <= PLACE || has_moved()) {
             nearest = Some((apart, place));
         }
     }
@@ -159,8 +164,17 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
     let others: Vec<SeriesMove> = others.collect();
     alert.severity =
         if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
+    // A change that was confirmed once was real, even if its last runs are few beside later ones.
+    let was_confirmed = |one: &SeriesMove| {
+        let same = |old: &&SeriesMove| old.id == one.id && old.metric == one.metric;
+        alert.moves.iter().find(same).is_some_and(|old| old.confirmed)
+    };
+    let moves = group.moves.into_iter();
+    let moves =
+        moves.map(|one| SeriesMove { confirmed: one.confirmed || was_confirmed(&one), ..one });
+    let moves: Vec<SeriesMove> = moves.chain(others).collect();
     alert.range = group.range;
-    alert.moves = group.moves.into_iter().chain(others).collect();
+    alert.moves = moves;
 }
 
 fn new_alert(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> TrackedAlert {
@@ -203,22 +217,32 @@ const WENT_AWAY: &str = "it went away by itself";
 const CAME_BACK: &str = "the level came back";
 
 /// Closes an alert that is over: its level was restored in every series, or its change is no longer
-/// found although enough points were added.
+/// found and the last points are at the old level. Then it was a change only if enough runs had
+/// confirmed it.
 fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
     if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
     }
     if found {
         take_back(alert, look);
-    } else if alert.state == AlertState::New
-        && alert.moves.iter().all(|one| is_gone(alert, one, look))
-    {
-        alert.state = AlertState::Invalid;
-        alert.because = Some(format!(
-            "{WENT_AWAY}: at least {} points since then show no change",
-            look.min_size
-        ));
+    } else if !alert.state.is_closed() && alert.moves.iter().all(|one| is_gone(alert, one, look)) {
+        let why = format!(": the last {} points show no change", look.min_size);
+        if alert.moves.iter().any(|one| one.confirmed) {
+            fix(alert, &why);
+        } else if alert.state == AlertState::New {
+            alert.state = AlertState::Invalid;
+            alert.because = Some(format!("{WENT_AWAY}{why}"));
+        }
     }
+}
+
+/// Marks an alert as fixed, and keeps the reason that a user gave for its earlier state.
+fn fix(alert: &mut TrackedAlert, why: &str) {
+    let words = alert.because.take();
+    let words =
+        words.map_or_else(String::new, |words| format!(" ({}: {words})", alert.state.as_str()));
+    alert.state = AlertState::Fixed;
+    alert.because = Some(format!("{CAME_BACK}{why}{words}"));
 }
 
 /// Marks an alert as fixed if the level was restored in every series. Otherwise removes the series
@@ -229,14 +253,9 @@ fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     let is_ours = alert.because.as_deref().is_some_and(|why| why.starts_with(CAME_BACK));
     match backs.iter().copied().collect::<Option<Vec<Timestamp>>>() {
         Some(all) if !alert.state.is_closed() => {
-            let words = alert
-                .because
-                .take()
-                .map_or_else(String::new, |words| format!(" ({}: {words})", alert.state.as_str()));
             let last =
                 all.into_iter().max().map_or_else(String::new, |moment| format!(" at {moment}"));
-            alert.state = AlertState::Fixed;
-            alert.because = Some(format!("{CAME_BACK}{last}{words}"));
+            fix(alert, &last);
         }
         Some(_) => {}
         None => {
@@ -250,17 +269,12 @@ fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     }
 }
 
-/// Returns whether the series of `one` was analyzed, has enough points before and after the change,
-/// and shows no change there. Without enough earlier points, for example after pruning, this cannot
-/// be decided.
+/// Returns whether the series of `one` was analyzed, shows no change at that of `alert`, and its last
+/// points are at the old level. Without enough earlier points, for example after pruning, this
+/// cannot be decided.
 fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &HistoryScan<'_>) -> bool {
     let began = alert.range_of(one).first_after.timestamp;
-    let (before, since) = (
-        look.places.before(&one.id, &one.metric, began),
-        look.places.since(&one.id, &one.metric, began),
-    );
-    let enough = Some(look.min_size);
-    before >= enough && since >= enough && !look.has_trace(alert, one)
+    !look.has_trace(alert, one) && look.places.is_back(one, began, look.min_size)
 }
 
 #[cfg(test)]
@@ -307,11 +321,18 @@ mod tests {
         ids: &[&str],
         shifts: &[LevelShift],
     ) -> Vec<usize> {
+        let end = moment(runs.end);
+        let values = vec![1.0; runs.len()];
+        look_at(known, &series(ids, runs, &values), end, shifts)
+    }
+
+    /// Returns series of `values` in `runs`.
+    fn series(ids: &[&str], runs: std::ops::Range<usize>, values: &[f64]) -> Vec<Series> {
         let points: Vec<SeriesPoint> = runs
-            .clone()
-            .map(|run| SeriesPoint {
+            .zip(values)
+            .map(|(run, value)| SeriesPoint {
                 timestamp: moment(run),
-                value: 1.0,
+                value: *value,
                 run_id: None,
                 commit: None,
             })
@@ -326,7 +347,16 @@ mod tests {
                 points: points.clone(),
             });
         }
-        let places = SeriesPlaces::new(&series);
+        series
+    }
+
+    fn look_at(
+        known: &mut Vec<TrackedAlert>,
+        series: &[Series],
+        now: Timestamp,
+        shifts: &[LevelShift],
+    ) -> Vec<usize> {
+        let places = SeriesPlaces::new(series);
         let groups = super::super::group::together(shifts.to_vec(), &places);
         let traces: Vec<Trace<'_>> = shifts
             .iter()
@@ -338,7 +368,7 @@ mod tests {
             .collect();
         let look = HistoryScan {
             machine: "m",
-            now: moment(runs.end),
+            now,
             places: &places,
             shifts,
             traces: &traces,
@@ -424,6 +454,19 @@ mod tests {
     }
 
     #[test]
+    fn a_change_whose_estimate_moves_far_stays_one_alert_and_a_second_change_is_another() {
+        let mut known = Vec::new();
+        look(&mut known, 30, &[shift("a", 20, 1.0, 12.0, true)]);
+        look(&mut known, 31, &[shift("a", 26, 1.0, 11.0, true)]);
+        assert_eq!((known.len(), known[0].range.first_after.timestamp), (1, moment(26)));
+        let both = [shift("a", 26, 1.0, 11.0, true), shift("a", 34, 1.1, 12.0, false)];
+        look(&mut known, 36, &both);
+        assert_eq!(known.len(), 2);
+        look(&mut known, 60, &[shift("a", 48, 1.0, 12.0, true)]);
+        assert_eq!(known.len(), 3, "no estimate moves that far");
+    }
+
+    #[test]
     fn series_that_moved_together_are_one_alert_and_keep_its_name_when_another_leads() {
         let mut known = Vec::new();
         look(&mut known, 30, &[shift("a", 25, 1.0, 12.0, true), shift("b", 26, 1.0, 30.0, true)]);
@@ -499,9 +542,28 @@ mod tests {
         assert_eq!(known[0].state, AlertState::New, "two runs are too few to close an alert");
         look(&mut known, 36, &[]);
         assert_eq!(known[0].state, AlertState::Invalid);
-        assert!(known[0].because.as_deref().unwrap().contains("at least 5 points since"));
+        assert!(known[0].because.as_deref().unwrap().contains("the last 5 points"));
         look(&mut known, 37, &found);
         assert_eq!((known.len(), known[0].state, &known[0].because), (1, AlertState::New, &None));
+    }
+
+    #[test]
+    fn what_was_confirmed_and_is_not_found_any_more_is_fixed_once_the_old_level_is_back() {
+        let mut known = Vec::new();
+        look(&mut known, 26, &[shift("a", 20, 1.0, 30.0, true)]);
+        look(&mut known, 27, &[shift("a", 20, 1.0, 25.0, false)]);
+        known[0].state = AlertState::Acknowledged;
+        known[0].because = Some("wanted".to_owned());
+        let slow = |runs: std::ops::Range<usize>| {
+            let slow = runs.clone().map(|run| if (20..26).contains(&run) { 1.3 } else { 1.0 });
+            series(&["a"], runs.clone(), &slow.collect::<Vec<_>>())
+        };
+        for (runs, expected) in [(30, AlertState::Acknowledged), (31, AlertState::Fixed)] {
+            look_at(&mut known, &slow(0..runs), moment(runs), &[]);
+            assert_eq!(known[0].state, expected, "{runs}");
+        }
+        let why = known[0].because.as_deref().unwrap();
+        assert!(why.ends_with("the last 5 points show no change (acknowledged: wanted)"), "{why}");
     }
 
     #[test]

@@ -7,11 +7,15 @@ use rsb_model::record::{
 };
 use rsb_model::{Better, Timestamp};
 use rsb_stats::TrendSettings;
+use rsb_stats::estimate::median;
 use rsb_store::{Series, SeriesPoint};
 
 /// Maximum distance between two estimates of one change, in runs. With five points per level, a
 /// change cannot be located more precisely.
 pub(super) const PLACE: usize = 4;
+
+/// Maximum distance by which the estimate of an open change moves between two analyses, in runs.
+pub(super) const MOVED: usize = 3 * PLACE;
 
 /// Maximum distance between changes of several series that are reported as one, in runs.
 const TOGETHER: usize = 2;
@@ -47,25 +51,34 @@ pub(super) struct Group {
     pub(super) moves: Vec<SeriesMove>,
 }
 
-/// Measurement times of each series. Distances are counted in points of a series, since a suite may
-/// be measured only in every sixth run.
+/// Measurement times and values of each series. Distances are counted in points of a series, since a
+/// suite may be measured only in every sixth run.
 #[derive(Debug, Default)]
-pub struct SeriesPlaces(HashMap<(String, String), Vec<Timestamp>>);
+pub struct SeriesPlaces(HashMap<(String, String), Vec<PlacedValue>>);
+
+/// A point of a series.
+#[derive(Debug, Clone, Copy)]
+struct PlacedValue {
+    moment: Timestamp,
+    value: f64,
+}
 
 impl SeriesPlaces {
-    /// Collects the times of all series analyzed.
+    /// Collects the points of all series analyzed.
     pub fn new(all: &[Series]) -> Self {
         let mut places = HashMap::new();
         for series in all {
-            let mut moments: Vec<Timestamp> =
-                series.points.iter().map(|point| point.timestamp).collect();
-            moments.sort();
-            places.insert((series.id.clone(), series.metric.clone()), moments);
+            let points = series.points.iter();
+            let mut points: Vec<PlacedValue> = points
+                .map(|point| PlacedValue { moment: point.timestamp, value: point.value })
+                .collect();
+            points.sort_by_key(|point| point.moment);
+            places.insert((series.id.clone(), series.metric.clone()), points);
         }
         Self(places)
     }
 
-    fn of(&self, id: &str, metric: &str) -> Option<&[Timestamp]> {
+    fn of(&self, id: &str, metric: &str) -> Option<&[PlacedValue]> {
         self.0.get(&(id.to_owned(), metric.to_owned())).map(Vec::as_slice)
     }
 
@@ -77,12 +90,29 @@ impl SeriesPlaces {
     /// Returns the number of points of the series before `moment`; `None` if it is not part of the
     /// analysis.
     pub(super) fn before(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
-        Some(self.of(id, metric)?.partition_point(|point| *point < moment))
+        Some(self.of(id, metric)?.partition_point(|point| point.moment < moment))
     }
 
     /// Returns the number of points of the series from `moment` on.
     pub(super) fn since(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
         Some(self.of(id, metric)?.len() - self.before(id, metric, moment)?)
+    }
+
+    /// Returns whether the series of `one` has at least `count` points before the change at `moment`
+    /// and after it, and its last `count` values are nearer to those before than to the new level.
+    pub(super) fn is_back(&self, one: &SeriesMove, moment: Timestamp, count: usize) -> bool {
+        let Some(points) = self.of(&one.id, &one.metric) else { return false };
+        let (before, since) =
+            points.split_at(points.partition_point(|point| point.moment < moment));
+        if before.len().min(since.len()) < count {
+            return false;
+        }
+        let newest = |points: &[PlacedValue]| -> Vec<f64> {
+            points.iter().rev().take(count).map(|point| point.value).collect()
+        };
+        let Some(old) = median(&newest(before)) else { return false };
+        let change = old * one.change_percent / 100.0;
+        newest(since).iter().all(|value| (value - old - change / 2.0) * change < 0.0)
     }
 
     /// Returns the number of points of the series between two times.
