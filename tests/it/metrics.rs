@@ -57,7 +57,8 @@ fn write_campaign(bench: &Bench) {
         })
     };
     let plan = serde_json::json!({
-        "format_version": rsb_model::format::FORMAT_VERSION, "name": "weekly", "version": "1", "nodes": [], "skipped": [],
+        "format_version": rsb_model::format::FORMAT_VERSION, "name": "weekly", "version": "1",
+        "nodes": [], "skipped": [],
         "tasks": [task("n1"), task("n2")],
     });
     bench.write("fleet/weekly/campaign.json", &plan.to_string());
@@ -167,8 +168,8 @@ fn promtool_accepts_the_rules_and_every_query_of_the_dashboard() {
     assert_accepted(&["check", "rules", file.to_str().unwrap()], "");
 }
 
-/// Checks `dashboard` with the types of `@grafana/schema`, as a literal, in which unknown fields are
-/// errors. Returns the errors; `None` if the package is missing.
+/// Checks `dashboard` with the types of `@grafana/schema`, as a literal, in which unknown fields
+/// are errors. Returns the errors; `None` if the package is missing.
 fn type_errors(dashboard: &Value) -> Option<String> {
     let Some(packages) = std::env::var_os("RSB_GRAFANA_SCHEMA") else {
         let why =

@@ -222,8 +222,8 @@ fn a_slowdown_and_its_end_are_one_message_each_in_slack_mail_and_alertmanager() 
              {{ file = 'password' }}\nfrom = 'bench@lab.example'\nto = ['team@lab.example']\n"
         ),
     );
-    // The command prints its time, so that other work of the machine does not change it; the process
-    // id makes it vary by up to 4 %.
+    // The command prints its time, so that other work of the machine does not change it; the
+    // process id makes it vary by up to 4 %.
     bench.write(
         "custom.toml",
         "[[benchmark]]\nname = 'pause'\ncommand = ['sh', '-c', 'echo took $((100000 + $$ % \

@@ -19,8 +19,8 @@ fn tell(section: &NotifySection, alert: &NotifyAlert) -> Result<(), String> {
     send(section, &message).map_err(|error| error.to_string())
 }
 
-/// Runs amtool, which is part of Alertmanager's package, and returns its output; `None` if it is not
-/// installed.
+/// Runs amtool, which is part of Alertmanager's package, and returns its output; `None` if it is
+/// not installed.
 fn amtool(arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new("amtool").args(arguments).output() else {
         test_needs::missing("alertmanager", "amtool is not installed");

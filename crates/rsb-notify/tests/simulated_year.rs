@@ -66,9 +66,9 @@ fn points(series: usize, planted: &[Planted], noise: &[f64]) -> Vec<SeriesPoint>
     points
 }
 
-/// Returns made-up noise with a coefficient of variation of at most 2 %. It consists of 0.5 to 1.5 %
-/// per run, a drift of 0.5 %, a factor of each run that all series share, and one value in 200 that
-/// is 8 % too high.
+/// Returns made-up noise with a coefficient of variation of at most 2 %. It consists of 0.5 to
+/// 1.5 % per run, a drift of 0.5 %, a factor of each run that all series share, and one value in
+/// 200 that is 8 % too high.
 fn made_up_noise(series: usize, shared: &[f64], random: &mut Generator) -> Vec<f64> {
     let spread = 0.005 + 0.005 * (series % 3) as f64;
     let mut wander = 0.0;

@@ -269,8 +269,8 @@ fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     }
 }
 
-/// Returns whether the series of `one` was analyzed, shows no change at that of `alert`, and its last
-/// points are at the old level. Without enough earlier points, for example after pruning, this
+/// Returns whether the series of `one` was analyzed, shows no change at that of `alert`, and its
+/// last points are at the old level. Without enough earlier points, for example after pruning, this
 /// cannot be decided.
 fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &HistoryScan<'_>) -> bool {
     let began = alert.range_of(one).first_after.timestamp;

@@ -51,8 +51,8 @@ pub(super) struct Group {
     pub(super) moves: Vec<SeriesMove>,
 }
 
-/// Measurement times and values of each series. Distances are counted in points of a series, since a
-/// suite may be measured only in every sixth run.
+/// Measurement times and values of each series. Distances are counted in points of a series, since
+/// a suite may be measured only in every sixth run.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(HashMap<(String, String), Vec<PlacedValue>>);
 
@@ -98,8 +98,9 @@ impl SeriesPlaces {
         Some(self.of(id, metric)?.len() - self.before(id, metric, moment)?)
     }
 
-    /// Returns whether the series of `one` has at least `count` points before the change at `moment`
-    /// and after it, and its last `count` values are nearer to those before than to the new level.
+    /// Returns whether the series of `one` has at least `count` points before the change at
+    /// `moment` and after it, and its last `count` values are nearer to those before than to the
+    /// new level.
     pub(super) fn is_back(&self, one: &SeriesMove, moment: Timestamp, count: usize) -> bool {
         let Some(points) = self.of(&one.id, &one.metric) else { return false };
         let (before, since) =

@@ -18,10 +18,10 @@ named_enum! {
         Acknowledged = "acknowledged",
         /// Marked by a user as a consequence of another change.
         Downstream = "downstream",
-        /// Marked by a user as not a change, or closed automatically because no change is found there
-        /// after more runs.
+        /// Marked by a user as not a change, or closed automatically because too few runs showed it
+        /// before the old level was back.
         Invalid = "invalid",
-        /// A later change restored the old level.
+        /// The old level is back.
         Fixed = "fixed",
     }
 }

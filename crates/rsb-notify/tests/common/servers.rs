@@ -105,8 +105,8 @@ impl Slack {
     }
 }
 
-/// Returns why Slack would refuse `payload`. Lengths are in UTF-16 units, which are at least as many
-/// as characters.
+/// Returns why Slack would refuse `payload`. Lengths are in UTF-16 units, which are at least as
+/// many as characters.
 fn slack_problem(payload: &Value) -> Option<String> {
     let length = |text: &Value| text.as_str().unwrap_or_default().encode_utf16().count();
     let blocks = payload["blocks"].as_array()?;
