@@ -18,6 +18,15 @@ pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop
     LENGTH.store((stop as usize).saturating_sub(start as usize), Ordering::Relaxed);
 }
 
+/// What an input reached for the first time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Novelty {
+    /// An edge.
+    pub edge: bool,
+    /// An edge, or one about twice as often as before.
+    pub count: bool,
+}
+
 /// Edges that any input reached until now, with the size class of their hit count.
 #[derive(Debug, Default)]
 pub struct Coverage {
@@ -25,26 +34,33 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds the counters since the last call, and sets them to zero. Returns whether an edge was
-    /// reached for the first time, or twice as often as before.
-    pub fn add(&mut self) -> bool {
+    /// Adds the counters since the last call, and sets them to zero. Returns what is new.
+    pub fn add(&mut self) -> Novelty {
+        // Nearly all counters are 0. Blocks of them are compared by the `memcmp` of the C library,
+        // which is fast and, unlike a loop here, has no counters.
+        const BLOCK: usize = 512;
         const WORD: usize = 8;
         let counters = counters();
         self.seen.resize(counters.len(), 0);
-        let mut is_new = false;
-        // Nearly all counters are 0, so they are read eight at a time.
-        for (seen, counters) in self.seen.chunks_mut(WORD).zip(counters.chunks_mut(WORD)) {
-            if <[u8; WORD]>::try_from(&*counters).is_ok_and(|word| u64::from_ne_bytes(word) == 0) {
+        let mut new = Novelty::default();
+        for (seen, counters) in self.seen.chunks_mut(BLOCK).zip(counters.chunks_mut(BLOCK)) {
+            if *counters == [0; BLOCK][..counters.len()] {
                 continue;
             }
-            for (seen, counter) in seen.iter_mut().zip(&mut *counters) {
-                let class = counter.checked_ilog2().map_or(0, |log| 1_u8 << log);
-                is_new |= *seen & class != class;
-                *seen |= class;
+            for (seen, word) in seen.chunks_mut(WORD).zip(counters.chunks(WORD)) {
+                if <[u8; WORD]>::try_from(word).is_ok_and(|word| u64::from_ne_bytes(word) == 0) {
+                    continue;
+                }
+                for (seen, counter) in seen.iter_mut().zip(word) {
+                    let class = counter.checked_ilog2().map_or(0, |log| 1_u8 << log);
+                    new.edge |= *seen == 0 && class != 0;
+                    new.count |= *seen & class != class;
+                    *seen |= class;
+                }
             }
             counters.fill(0);
         }
-        is_new
+        new
     }
 
     /// Returns the number of edges reached, and of all edges in the program.

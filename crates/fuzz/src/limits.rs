@@ -3,9 +3,10 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// CPU seconds that one input may take.
-pub const CPU_SECONDS: f64 = 1.0;
+/// CPU time that one input may take.
+pub const CPU_TIME: Duration = Duration::from_secs(1);
 
 /// Returns the bytes that may be allocated at a time for an input of `length` bytes.
 pub const fn bytes_allowed(length: usize) -> usize {
@@ -19,21 +20,34 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-fn grow(bytes: usize) {
-    let now = CURRENT.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
+/// Bytes at which an allocation fails, which ends the process before the machine's memory is used
+/// up.
+const MOST_BYTES: usize = 2 << 30;
+
+/// Counts `bytes` more. Returns whether they may be allocated.
+fn grow(bytes: usize) -> bool {
+    let now = CURRENT.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+    // A comparison first, because an atomic maximum is slow.
+    if now > PEAK.load(Ordering::Relaxed) {
+        PEAK.fetch_max(now, Ordering::Relaxed);
+    }
+    now <= MOST_BYTES
 }
 
 // SAFETY: every call is passed to the system's allocator with unchanged arguments.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
+        if !grow(layout.size()) {
+            return std::ptr::null_mut();
+        }
         // SAFETY: the caller fulfills the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
+        if !grow(layout.size()) {
+            return std::ptr::null_mut();
+        }
         // SAFETY: the caller fulfills the contract of `GlobalAlloc::alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
@@ -45,7 +59,9 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grow(size);
+        if !grow(size) {
+            return std::ptr::null_mut();
+        }
         CURRENT.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: `pointer` came from `System` with this layout; the caller checked `size`.
         unsafe { System.realloc(pointer, layout, size) }
@@ -64,35 +80,41 @@ pub fn peak_bytes(before: usize) -> usize {
     PEAK.load(Ordering::Relaxed).saturating_sub(before)
 }
 
-/// CPU nanoseconds of the process when the current input began, or `u64::MAX` between inputs.
-static BEGAN: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Number of the input that is being read, or 0 between inputs.
+static INPUT: AtomicU64 = AtomicU64::new(0);
 
-fn cpu_nanoseconds() -> u64 {
+/// Returns the CPU time that this process has used.
+pub fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Starts the time of one input.
-pub fn begin_time() {
-    BEGAN.store(cpu_nanoseconds(), Ordering::Relaxed);
+/// Starts the time of the input with this number, which is not 0.
+pub fn begin_time(input: u64) {
+    INPUT.store(input, Ordering::Relaxed);
 }
 
-/// Ends the time of one input.
+/// Ends the time of an input.
 pub fn end_time() {
-    BEGAN.store(u64::MAX, Ordering::Relaxed);
+    INPUT.store(0, Ordering::Relaxed);
 }
 
-/// Starts a thread that calls `late` once an input has used [`CPU_SECONDS`]. CPU time does not
-/// depend on what else runs on the machine.
+/// Returns whether an input is being read.
+pub fn is_reading() -> bool {
+    INPUT.load(Ordering::Relaxed) != 0
+}
+
+/// Starts a thread that calls `late` once an input has used [`CPU_TIME`], measured to a tenth of a
+/// second. CPU time does not depend on what else runs on the machine.
 pub fn watch(late: impl Fn() + Send + 'static) {
     std::thread::spawn(move || {
+        let (mut input, mut began) = (0, Duration::ZERO);
         loop {
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            let began = BEGAN.load(Ordering::Relaxed);
-            #[allow(clippy::cast_precision_loss, reason = "at most some seconds")]
-            let used = cpu_nanoseconds().saturating_sub(began) as f64 / 1e9;
-            if began != u64::MAX && used > CPU_SECONDS {
+            std::thread::sleep(Duration::from_millis(100));
+            let (current, now) = (INPUT.load(Ordering::Relaxed), cpu_time());
+            if current != input {
+                (input, began) = (current, now);
+            } else if input != 0 && now - began > CPU_TIME {
                 late();
             }
         }

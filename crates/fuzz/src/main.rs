@@ -1,12 +1,13 @@
 //! Feeds every reader with mutated inputs; `cargo xtask fuzz` starts it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool of the project itself")]
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use fuzz::session::{self, End};
+use fuzz::session::{self, CurrentInput, End};
 use fuzz::target::{self, FuzzTarget, TARGETS};
 use fuzz::{corpus, limits};
 
@@ -15,17 +16,18 @@ use fuzz::{corpus, limits};
 static ALLOCATOR: limits::CountingAllocator = limits::CountingAllocator;
 
 const USAGE: &str = "\
-Usage: cargo xtask fuzz [--minutes N] [--seed S] [--keep] [TARGET...]
+Usage: cargo xtask fuzz [--minutes N] [--inputs I] [--seed S] [--keep] [TARGET...]
        cargo xtask fuzz --replay TARGET FILE
 
 Feeds each reader with mutated inputs, on every CPU, for N minutes in all (default 2), and prints
-inputs, rate and coverage of each. An input at which a reader panics, needs more than a second of
-CPU time or too much memory is written to target/fuzz/. --keep adds the smallest inputs that reach
-new code to the corpus.";
+inputs, rate and coverage of each. After I inputs, a reader leaves its time to the next ones. An
+input at which a reader panics, needs more than a second of CPU time or too much memory is written
+to target/fuzz/. --keep adds the smallest inputs that reach new code to the corpus.";
 
 #[derive(Debug)]
 struct Options {
     minutes: f64,
+    inputs: u64,
     seed: u64,
     keep: bool,
     targets: Vec<&'static FuzzTarget>,
@@ -40,7 +42,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["--replay", name, file] => replay(name, Path::new(file)),
-        ["--session", name, seed, seconds, keep] => session(name, seed, seconds, *keep == "keep"),
+        ["--session", name, seed, seconds, inputs, keep] => {
+            session(name, seed, seconds, inputs, *keep == "keep")
+        }
         _ => options(&words).and_then(|options| all(&options)),
     };
     match done {
@@ -54,13 +58,17 @@ fn main() -> ExitCode {
 }
 
 fn options(words: &[&str]) -> Result<Options> {
-    let mut options = Options { minutes: 2.0, seed: 1, keep: false, targets: Vec::new() };
+    let mut options =
+        Options { minutes: 2.0, inputs: u64::MAX, seed: 1, keep: false, targets: Vec::new() };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match *word {
             "--minutes" => {
                 options.minutes = value()?.parse().context("--minutes takes a number")?;
+            }
+            "--inputs" => {
+                options.inputs = value()?.parse().context("--inputs takes a whole number")?;
             }
             "--seed" => options.seed = value()?.parse().context("--seed takes a whole number")?,
             "--keep" => options.keep = true,
@@ -83,77 +91,120 @@ fn current_input(target: &str, process: u32) -> PathBuf {
     session::scratch_root().join(format!("rsb-fuzz-{target}-{process}"))
 }
 
+/// A running session.
+struct Session {
+    target: &'static FuzzTarget,
+    process: Child,
+    began: Instant,
+    /// Seconds that it may take.
+    seconds: f64,
+}
+
+impl Session {
+    fn start(target: &'static FuzzTarget, seconds: f64, options: &Options) -> Result<Self> {
+        // This program, even if it was built anew since.
+        let process = Command::new("/proc/self/exe")
+            .args(["--session", target.name, &options.seed.to_string(), &seconds.to_string()])
+            .args([&*options.inputs.to_string(), if options.keep { "keep" } else { "-" }])
+            // Errors would otherwise capture the stack.
+            .env("RUST_LIB_BACKTRACE", "0")
+            // Keeps freed memory, which the next input needs again.
+            .env("MALLOC_TRIM_THRESHOLD_", (1_u64 << 30).to_string())
+            .env("MALLOC_MMAP_THRESHOLD_", (1_u64 << 30).to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start a session")?;
+        Ok(Self { target, process, began: Instant::now(), seconds })
+    }
+
+    /// Prints the result of a session that has ended. Returns whether it passed, and its inputs.
+    fn finish(mut self) -> Result<(bool, u64)> {
+        let name = self.target.name;
+        let mut text = String::new();
+        if let Some(mut stdout) = self.process.stdout.take() {
+            stdout.read_to_string(&mut text)?;
+        }
+        print!("{text}");
+        let inputs = text.split_whitespace().nth(1).and_then(|inputs| inputs.parse().ok());
+        let status = self.process.wait()?;
+        if status.code().is_none_or(|code| code > 1) {
+            let saved = output().join(name).join("ended");
+            println!("{name}: ended with {status}; its input is {}", saved.display());
+            std::fs::create_dir_all(saved.parent().unwrap_or(&saved))?;
+            let current = current_input(name, self.process.id());
+            std::fs::write(&saved, CurrentInput::read(&current)?)?;
+            std::fs::remove_file(&current)?;
+        }
+        Ok((status.success(), inputs.unwrap_or_default()))
+    }
+}
+
 /// Runs a session for each target, one per CPU at a time. Returns whether all passed.
 fn all(options: &Options) -> Result<bool> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    #[allow(clippy::cast_precision_loss, reason = "few targets and CPUs")]
-    let seconds = options.minutes * 60.0 * cpus.min(options.targets.len()) as f64
-        / options.targets.len() as f64;
     println!(
-        "{:<12} {:>11} {:>9} {:>9} {:>16} {:>9}",
-        "target", "inputs", "per s", "accepted", "edges", "failures"
+        "{:<12} {:>11} {:>9} {:>11} {:>16} {:>9}",
+        "target", "inputs", "per CPU s", "accepted", "edges", "failures"
     );
+    let began = Instant::now();
+    // Seconds of all CPUs that no session has been given, or that one did not need.
+    #[allow(clippy::cast_precision_loss, reason = "few CPUs")]
+    let mut left = options.minutes * 60.0 * cpus.min(options.targets.len()) as f64;
     let mut waiting = options.targets.iter();
-    let mut running: Vec<(&str, Child, Instant)> = Vec::new();
-    let mut passed = true;
+    let mut running: Vec<Session> = Vec::new();
+    let (mut passed, mut inputs) = (true, 0);
     loop {
         while running.len() < cpus
             && let Some(target) = waiting.next()
         {
-            let child = Command::new(std::env::current_exe()?)
-                .args(["--session", target.name, &options.seed.to_string(), &seconds.to_string()])
-                .arg(if options.keep { "keep" } else { "-" })
-                .spawn()
-                .context("cannot start a session")?;
-            running.push((target.name, child, Instant::now()));
+            #[allow(clippy::cast_precision_loss, reason = "few targets")]
+            let seconds = left / (1 + waiting.len()) as f64;
+            left -= seconds;
+            running.push(Session::start(target, seconds, options)?);
         }
         if running.is_empty() {
+            let seconds = began.elapsed().as_secs();
+            println!("{:<12} {inputs:>11} in {seconds} s", "all");
             return Ok(passed);
         }
-        let mut left = Vec::new();
-        for (name, mut child, began) in running {
-            let ended = child.try_wait()?;
-            if ended.is_none() && began.elapsed().as_secs_f64() > 2.0 * seconds + 60.0 {
-                child.kill()?;
-            }
-            let Some(status) = ended else {
-                left.push((name, child, began));
+        let mut unfinished = Vec::new();
+        for mut session in running {
+            let elapsed = session.began.elapsed().as_secs_f64();
+            if session.process.try_wait()?.is_some() {
+                left += (session.seconds - elapsed).max(0.0);
+                let (has_passed, read) = session.finish()?;
+                passed &= has_passed;
+                inputs += read;
                 continue;
-            };
-            if status.code().is_none_or(|code| code > 1) {
-                let saved = output().join(name).join("ended");
-                println!("{name}: ended with {status}; its input is {}", saved.display());
-                std::fs::create_dir_all(saved.parent().unwrap_or(&saved))?;
-                let current = current_input(name, child.id());
-                std::fs::copy(&current, &saved)
-                    .with_context(|| format!("cannot copy {}", current.display()))?;
-                std::fs::remove_file(&current)?;
             }
-            passed &= status.success();
+            if elapsed > 2.0 * session.seconds + 60.0 {
+                session.process.kill()?;
+            }
+            unfinished.push(session);
         }
-        running = left;
+        running = unfinished;
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 /// Runs the session of one target. Returns whether its reader did not fail.
-fn session(name: &str, seed: &str, seconds: &str, keep: bool) -> Result<bool> {
+fn session(name: &str, seed: &str, seconds: &str, inputs: &str, keep: bool) -> Result<bool> {
     let target = target::find(name)?;
-    let current = current_input(name, std::process::id());
+    let path = current_input(name, std::process::id());
+    let mut current = CurrentInput::create(&path)?;
     limits::watch(|| {
-        eprintln!("an input took more than {} s of CPU time", limits::CPU_SECONDS);
+        eprintln!("an input took more than {} s of CPU time", limits::CPU_TIME.as_secs());
         std::process::abort();
     });
     session::catch_panics();
-    let end = End::After(Duration::from_secs_f64(seconds.parse()?));
-    let began = Instant::now();
-    let summary = session::run(target, seed.parse()?, end, Some(&current))?;
-    std::fs::remove_file(&current)?;
+    let end = End { after: Duration::from_secs_f64(seconds.parse()?), inputs: inputs.parse()? };
+    let summary = session::run(target, seed.parse()?, end, Some(&mut current))?;
+    std::fs::remove_file(&path)?;
     #[allow(clippy::cast_precision_loss, reason = "printed with few digits")]
-    let rate = summary.inputs as f64 / began.elapsed().as_secs_f64();
+    let rate = summary.inputs as f64 / limits::cpu_time().as_secs_f64();
     let (reached, edges) = summary.edges;
     println!(
-        "{name:<12} {:>11} {rate:>9.0} {:>9} {:>16} {:>9}",
+        "{name:<12} {:>11} {rate:>9.0} {:>11} {:>16} {:>9}",
         summary.inputs,
         summary.accepted,
         format!("{reached}/{edges}"),
@@ -166,22 +217,12 @@ fn session(name: &str, seed: &str, seconds: &str, keep: bool) -> Result<bool> {
         std::fs::write(&path, input)?;
         println!("  {failure}\n  input: {}", path.display());
     }
-    if keep {
-        keep_smallest(name, summary.kept)?;
+    if keep && !summary.kept.is_empty() {
+        let mut inputs = corpus::found(name)?;
+        inputs.extend(summary.kept);
+        corpus::write_found(name, &session::minimized(target, inputs)?)?;
     }
     Ok(summary.failures.is_empty())
-}
-
-/// Adds the smallest of the `kept` inputs to the corpus, at most 20 kB in all.
-fn keep_smallest(name: &str, mut kept: Vec<Vec<u8>>) -> Result<()> {
-    kept.sort_by_key(Vec::len);
-    let mut left = 20_000_usize;
-    for (at, input) in kept.iter().enumerate() {
-        let Some(rest) = left.checked_sub(input.len()) else { break };
-        left = rest;
-        std::fs::write(corpus::directory(name).join(format!("found-{at:03}")), input)?;
-    }
-    Ok(())
 }
 
 /// Reads one file, and shows the panic if there is one.

@@ -1,7 +1,12 @@
 //! Mutations of inputs: of bytes, of lines and words, and of JSON values.
+//!
+//! They copy ranges of bytes and parse nothing, so that the readers get most of the time.
+
+use std::ops::Range;
 
 use rsb_model::random::Generator;
-use serde_json::Value;
+
+use crate::json::{self, JsonSpan};
 
 /// Structure of an input, which decides how it is mutated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,179 +79,195 @@ const FRAGMENTS: &[&str] = &[
     "--",
 ];
 
+/// Bytes by which an input may exceed the largest one of its corpus, with one exception in
+/// [`LARGE_EVERY`] inputs: most code is reached by small ones.
+pub const GROWTH: usize = 1_000;
+
+/// Number of inputs of which one, on average, may have up to [`MOST_BYTES`].
+const LARGE_EVERY: u64 = 2_000;
+
 /// Largest input in bytes; mutations that exceed it are cut off.
 pub const MOST_BYTES: usize = 256 << 10;
 
-/// Returns a mutation of `input`, which may take parts of `other`.
+/// An input to mutate.
+#[derive(Debug, Clone)]
+pub struct Specimen {
+    /// The input.
+    pub bytes: Vec<u8>,
+    /// Its values, if it is a JSON document.
+    pub spans: Vec<JsonSpan>,
+}
+
+impl Specimen {
+    /// Finds the values of `bytes` if `structure` is JSON.
+    pub fn new(structure: Structure, bytes: Vec<u8>) -> Self {
+        let spans = if structure == Structure::Json { json::spans(&bytes) } else { Vec::new() };
+        Self { bytes, spans }
+    }
+}
+
+/// Returns a mutation of `input` of at most `most` bytes, except that few are larger. It may take
+/// parts of `other`.
 pub fn mutated(
     structure: Structure,
-    input: &[u8],
-    other: &[u8],
+    input: &Specimen,
+    other: &Specimen,
+    most: usize,
     random: &mut Generator,
 ) -> Vec<u8> {
-    let mut bytes = input.to_vec();
-    let rounds = 1 + random.below(4);
-    for _ in 0..rounds {
-        bytes = match (structure, random.below(4)) {
-            (Structure::Json, 0..=2) => json(&bytes, other, random),
-            (Structure::Text, 0..=2) => text(&bytes, other, random),
-            _ => raw(bytes, other, random),
-        };
-        bytes.truncate(MOST_BYTES);
+    if random.below(LARGE_EVERY) == 0 {
+        return large(input, random);
     }
+    let mut bytes = input.bytes.clone();
+    let structured = |random: &mut Generator| structure != Structure::Bytes && random.below(4) != 0;
+    if !input.spans.is_empty() && structured(random) {
+        json::change(&mut bytes, input, other, random);
+        // Most changed documents stay documents.
+        if random.below(8) != 0 {
+            bytes.truncate(most);
+            return bytes;
+        }
+    }
+    let most_rounds = if random.below(2) == 0 { 1 } else { 4 };
+    for _ in 0..=random.below(most_rounds) {
+        if structured(random) {
+            text(&mut bytes, &other.bytes, random);
+        } else {
+            raw(&mut bytes, &other.bytes, random);
+        }
+    }
+    bytes.truncate(most);
+    bytes
+}
+
+/// Repeats a line, or an item of a JSON document, until the input has up to [`MOST_BYTES`].
+fn large(input: &Specimen, random: &mut Generator) -> Vec<u8> {
+    let mut bytes = input.bytes.clone();
+    let part = json::some_item(&input.spans, random)
+        .unwrap_or_else(|| line_at(&bytes, index(random, bytes.len())));
+    let mut one = bytes[part.clone()].to_vec();
+    if !input.spans.is_empty() {
+        one.push(b',');
+    }
+    let copies = (MOST_BYTES >> random.below(8)).saturating_sub(bytes.len()) / one.len().max(1);
+    bytes.splice(part.start..part.start, one.repeat(copies));
     bytes
 }
 
 /// Returns an index below `length`, or 0.
-fn index(random: &mut Generator, length: usize) -> usize {
+pub(crate) fn index(random: &mut Generator, length: usize) -> usize {
     usize::try_from(random.below(length.max(1) as u64)).unwrap_or_default()
 }
 
-fn fragment(random: &mut Generator) -> &'static str {
+pub(crate) fn fragment(random: &mut Generator) -> &'static str {
     FRAGMENTS[index(random, FRAGMENTS.len())]
 }
 
-fn raw(mut bytes: Vec<u8>, other: &[u8], random: &mut Generator) -> Vec<u8> {
+fn insert(bytes: &mut Vec<u8>, at: usize, part: &[u8]) {
+    bytes.splice(at..at, part.iter().copied());
+}
+
+fn raw(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
     let at = index(random, bytes.len() + 1);
-    let end = at + index(random, bytes.len() - at.min(bytes.len()) + 1).min(64);
+    let end = at + index(random, bytes.len() - at + 1).min(64);
     match random.below(7) {
         0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
         1 if at < bytes.len() => bytes[at] = random.word().to_le_bytes()[0],
         2 => drop(bytes.drain(at..end)),
-        3 => {
-            let part = bytes[at..end].to_vec();
-            bytes.splice(at..at, part);
-        }
+        3 => insert(bytes, at, &bytes[at..end].to_vec()),
         4 => drop(bytes.splice(at..end, fragment(random).bytes())),
         5 => bytes.truncate(at),
         _ => {
             let from = index(random, other.len() + 1);
-            let part = &other[from..(from + 1 + index(random, 256)).min(other.len())];
-            bytes.splice(at..at, part.iter().copied());
+            insert(bytes, at, &other[from..(from + 1 + index(random, 256)).min(other.len())]);
         }
     }
-    bytes
 }
 
-fn text(bytes: &[u8], other: &[u8], random: &mut Generator) -> Vec<u8> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    let other = String::from_utf8_lossy(other);
-    let others: Vec<&str> = other.split_inclusive('\n').collect();
-    let at = index(random, lines.len());
-    if lines.is_empty() {
-        lines.push(fragment(random).to_owned());
-    }
-    match random.below(8) {
-        0 => drop(lines.remove(at)),
-        1 => lines.insert(at, lines[at].clone()),
+/// Changes lines, words or letters.
+fn text(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
+    let line = line_at(bytes, index(random, bytes.len()));
+    match random.below(10) {
+        0 => drop(bytes.drain(line)),
+        1 => insert(bytes, line.start, &bytes[line].to_vec()),
         2 => {
-            let with = index(random, lines.len());
-            lines.swap(at, with);
+            let from = line_at(bytes, index(random, bytes.len()));
+            let moved = bytes[from].to_vec();
+            bytes.splice(line, moved);
         }
-        3 if !others.is_empty() => {
-            lines.insert(at, others[index(random, others.len())].to_owned());
-        }
-        4 => lines.truncate(at),
+        3 => insert(bytes, line.start, &other[line_at(other, index(random, other.len()))]),
+        4 => bytes.truncate(line.start),
         5 => {
-            let copies = 1 << random.below(8);
-            let line = lines[at].clone();
-            lines.splice(at..at, std::iter::repeat_n(line, copies));
+            let copies = bytes[line.clone()].repeat(1 << random.below(6));
+            insert(bytes, line.start, &copies);
         }
-        _ => lines[at] = words(&lines[at], random),
+        6 => {
+            let start = letter_at(bytes, index(random, bytes.len()));
+            let end = letter_at(bytes, (start + index(random, 64)).min(bytes.len()));
+            bytes.drain(start..end);
+        }
+        7 => {
+            let from = letter_at(other, index(random, other.len()));
+            let end = letter_at(other, (from + index(random, 64)).min(other.len()));
+            let at = letter_at(bytes, index(random, bytes.len()));
+            insert(bytes, at, &other[from..end]);
+        }
+        _ => word(bytes, line, fragment(random).as_bytes(), random),
     }
-    lines.concat().into_bytes()
 }
 
-/// Replaces, removes or repeats one word of `line`, a run of letters, digits, `.`, `-` or `_`.
-fn words(line: &str, random: &mut Generator) -> String {
-    let is_word = |letter: char| letter.is_alphanumeric() || "._-+".contains(letter);
-    let mut pieces: Vec<String> = Vec::new();
-    let mut was_word = None;
-    for letter in line.chars() {
-        match pieces.last_mut() {
-            Some(piece) if was_word == Some(is_word(letter)) => piece.push(letter),
-            _ => pieces.push(letter.to_string()),
-        }
-        was_word = Some(is_word(letter));
+/// Returns the line of `bytes` that contains the offset `at`, with its line break.
+fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
+    let start = bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1);
+    let length = bytes[start..].iter().position(|&byte| byte == b'\n');
+    start..length.map_or(bytes.len(), |length| start + length + 1)
+}
+
+/// Returns the start of the UTF-8 character of `bytes` that contains the offset `at`.
+fn letter_at(bytes: &[u8], mut at: usize) -> usize {
+    while at > 0 && bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80) {
+        at -= 1;
     }
-    if pieces.is_empty() {
-        return fragment(random).to_owned();
-    }
-    let at = index(random, pieces.len());
-    pieces[at] = match random.below(4) {
-        0 => String::new(),
-        1 => pieces[at].repeat(2),
-        2 => pieces[index(random, pieces.len())].clone(),
-        _ => fragment(random).to_owned(),
+    at
+}
+
+/// Removes, repeats or replaces a word in the range `line`, or the characters between two words.
+pub(crate) fn word(
+    bytes: &mut Vec<u8>,
+    line: Range<usize>,
+    replacement: &[u8],
+    random: &mut Generator,
+) {
+    let chosen = word_at(bytes, &line, random);
+    let by = match random.below(4) {
+        0 => Vec::new(),
+        1 => bytes[chosen.clone()].repeat(2),
+        2 => bytes[word_at(bytes, &line, random)].to_vec(),
+        _ => replacement.to_vec(),
     };
-    pieces.concat()
+    bytes.splice(chosen, by);
 }
 
-fn json(bytes: &[u8], other: &[u8], random: &mut Generator) -> Vec<u8> {
-    let Ok(mut document) = serde_json::from_slice::<Value>(bytes) else {
-        return text(bytes, other, random);
+/// Returns a run of letters, digits, `.`, `-`, `+` and `_` in the range `line`, or of other
+/// characters. One that is not ASCII is a run of its own.
+fn word_at(bytes: &[u8], line: &Range<usize>, random: &mut Generator) -> Range<usize> {
+    let part = &bytes[line.clone()];
+    if part.is_empty() {
+        return line.clone();
+    }
+    let at = index(random, part.len());
+    let kind = |byte: u8| match byte {
+        0x80.. => 2,
+        b'.' | b'_' | b'-' | b'+' => 1,
+        _ => u8::from(byte.is_ascii_alphanumeric()),
     };
-    let place = index(random, nodes(&document));
-    let count = nodes(&document);
-    let donor = index(random, count);
-    let copy = node(&mut document, &mut { donor }).map(|copy| copy.clone()).unwrap_or_default();
-    if let Some(chosen) = node(&mut document, &mut { place }) {
-        change(chosen, copy, random);
+    let own = kind(part[at]);
+    if own == 2 {
+        let start = letter_at(part, at);
+        let length = 1 + part[start + 1..].iter().take_while(|&byte| byte & 0xC0 == 0x80).count();
+        return line.start + start..line.start + start + length;
     }
-    serde_json::to_vec(&document).unwrap_or_default()
-}
-
-fn nodes(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(list) => list.iter().map(nodes).sum(),
-        Value::Object(fields) => fields.values().map(nodes).sum(),
-        _ => 0,
-    }
-}
-
-/// Returns the node with the number `left` in depth-first order.
-fn node<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
-    if *left == 0 {
-        return Some(value);
-    }
-    *left -= 1;
-    match value {
-        Value::Array(list) => list.iter_mut().find_map(|item| node(item, left)),
-        Value::Object(fields) => fields.values_mut().find_map(|item| node(item, left)),
-        _ => None,
-    }
-}
-
-fn change(value: &mut Value, copy: Value, random: &mut Generator) {
-    match (random.below(7), &mut *value) {
-        (0, Value::Object(fields)) => {
-            let key = fields.keys().nth(index(random, fields.len())).cloned();
-            if let Some(key) = key {
-                let removed = fields.remove(&key).unwrap_or_default();
-                if random.below(2) == 0 {
-                    fields.insert(format!("{key}{}", fragment(random)), removed);
-                }
-            }
-        }
-        (0 | 1, Value::Array(list)) if !list.is_empty() => {
-            let at = index(random, list.len());
-            match random.below(3) {
-                0 => drop(list.remove(at)),
-                1 => list.insert(at, list[at].clone()),
-                _ => list.truncate(at),
-            }
-        }
-        (2, Value::Number(number)) => {
-            let scaled = number.as_f64().unwrap_or_default()
-                * [-1.0, 0.0, 1e9, 1e-9, 1e300][index(random, 5)];
-            *value = serde_json::json!(scaled);
-        }
-        (3, Value::String(text)) => {
-            *text = words(text, random);
-        }
-        (4, _) => *value = Value::String(fragment(random).to_owned()),
-        (5, _) => *value = serde_json::from_str(fragment(random)).unwrap_or(Value::Null),
-        _ => *value = copy,
-    }
+    let before = part[..at].iter().rev().take_while(|&&byte| kind(byte) == own).count();
+    let after = part[at..].iter().take_while(|&&byte| kind(byte) == own).count();
+    line.start + at - before..line.start + at + after
 }

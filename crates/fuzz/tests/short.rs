@@ -21,7 +21,7 @@ fn no_reader_panics() {
     for target in TARGETS {
         let slow = matches!(target.name, "index" | "sysfs" | "keys" | "run" | "comparison");
         let inputs = if slow { INPUTS / 10 } else { INPUTS };
-        let summary = session::run(target, 1, End::Inputs(inputs), None).unwrap();
+        let summary = session::run(target, 1, End::after_inputs(inputs), None).unwrap();
         assert!(summary.failures.is_empty(), "{}: {:?}", target.name, summary.failures.keys());
     }
 }
