@@ -114,7 +114,7 @@ fn the_outbox_sends_slack_one_message_a_second() {
     };
     let alerts: Vec<NotifyAlert> = (0..3).map(of_run).collect();
     outbox.add(&sections, &alerts, NotifyClock::read()).unwrap();
-    let report = outbox.deliver(&sections, Duration::from_secs(60), &mut send).unwrap();
+    let report = outbox.deliver(&sections, Duration::from_mins(1), &mut send).unwrap();
     assert_eq!((report.accepted, slack.accepted.try_iter().count()), (3, 3), "{report:?}");
     assert_eq!(slack.refused.try_iter().collect::<Vec<_>>(), [] as [String; 0]);
 }

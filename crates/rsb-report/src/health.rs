@@ -17,9 +17,10 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
         return out;
     }
     if page.status == OverallStatus::Healthy {
-        out.push_str(match page.recommendations.is_empty() {
-            true => "nothing to do; `rusty-stack-bench trend` lists every series\n",
-            false => "nothing urgent; `rusty-stack-bench doctor` checks the machine\n",
+        out.push_str(if page.recommendations.is_empty() {
+            "nothing to do; `rusty-stack-bench trend` lists every series\n"
+        } else {
+            "nothing urgent; `rusty-stack-bench doctor` checks the machine\n"
         });
         return out;
     }
