@@ -83,6 +83,19 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
 }
 
 #[test]
+fn without_a_kind_only_what_the_latest_run_can_draw_is_listed() {
+    let bench = Bench::new();
+    let run: serde_json::Value =
+        serde_json::from_str(include_str!("../../docs/gallery/cpu-before.json")).unwrap();
+    bench.write_sealed("benchmark_results/runs/one.json", &run);
+    let listed = bench.run("chart").expect(0).stdout;
+    assert!(listed.contains("chart gauge --benchmark gemm"), "{listed}");
+    for absent in ["sensors", "models", "trend", "before-after"] {
+        assert!(!listed.contains(&format!("chart {absent}")), "{absent}: {listed}");
+    }
+}
+
+#[test]
 fn hostile_names_stay_text_in_every_form() {
     let bench = Bench::new();
     let csv = "timestamp,value,id\n1,5,<script>alert(1)</script>\u{1b}[2J\n2,6,<script>alert(1)</script>\u{1b}[2J\n";

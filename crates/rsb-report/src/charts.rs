@@ -106,8 +106,14 @@ fn value_charts(run: &Run) -> Vec<Chart> {
     let sized: Vec<ChartPlace> = by_size.iter().map(|chart| chart.place.clone()).collect();
     // A chart by size already shows these cases, so bars would repeat their values.
     let bars = bars(run).into_iter().filter(|chart| !sized.contains(&chart.place)).collect();
-    let kinds =
-        [by_size, models::models(run), lines::error_bars(run), bars, matrix::heat_maps(run, None)];
+    let kinds = [
+        by_size,
+        models::models(run),
+        lines::error_bars(run),
+        speedup::speedups(run),
+        bars,
+        matrix::heat_maps(run, None),
+    ];
     kinds.into_iter().flatten().collect()
 }
 
@@ -116,7 +122,6 @@ fn value_charts(run: &Run) -> Vec<Chart> {
 fn meaning_charts(run: &Run) -> Vec<Chart> {
     let kinds = [
         stacked::parts(run),
-        speedup::speedups(run),
         speedup::scaling(run),
         gauges::shares(run, None),
         noisy_distributions(run),

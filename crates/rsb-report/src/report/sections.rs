@@ -197,8 +197,10 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
         comparison::by_importance(result).into_iter().partition(|row| {
             row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold
         });
+    let (changed, undecided): (Vec<&Comparison>, Vec<&Comparison>) =
+        shown.into_iter().partition(|row| row.verdict.is_decided());
     let mut out = vec![Block::paragraph(&format!("{}.", comparison::head(result)))];
-    out.extend(comparison_block(&shown, "Cases that changed or have no verdict", links));
+    out.extend(comparison_block(&changed, "Cases that changed", links));
     let unchanged = Listing { hidden, ..Listing::default() };
     let lines = comparison::folded_lines(&unchanged).into_iter();
     let lines = lines.filter(|(tone, _)| *tone == Tone::Caution).map(|(_, line)| line);
@@ -212,6 +214,10 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
         .chain(one_sided)
         .chain(notes);
     out.extend(Block::list(sentences.map(|line| ListItem::of(&line))));
+    if let Some(rows) = comparison_block(&undecided, "Cases without a verdict", links) {
+        let count = format_count(undecided.len(), "comparison", "comparisons");
+        out.push(Block::Folded { summary: format!("No verdict: {count}"), blocks: vec![rows] });
+    }
     out.extend(unchanged_block(&unchanged.hidden, links));
     out.extend(machine_differences(report));
     out
