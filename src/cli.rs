@@ -186,7 +186,7 @@ pub enum Verb {
     Init(InitArgs),
     /// Show trends and change points over stored runs or a CSV file
     Trend(TrendArgs),
-    /// Find slow nodes: benchmark the nodes of a Slurm cluster
+    /// Find slow nodes: benchmark the nodes of a cluster
     #[command(subcommand, after_help = fleet::FLEET_EXAMPLES)]
     Fleet(FleetVerb),
     /// Summarize regressions, improvements, noise and missing results

@@ -31,7 +31,7 @@ pub enum FleetVerb {
         /// Which campaign
         #[command(flatten)]
         campaign: FleetArgs,
-        /// Submit missing jobs, and paired measurements of suspects
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
         /// Repeat every `poll_seconds` until no job waits or runs
@@ -58,7 +58,7 @@ pub enum FleetVerb {
     },
     /// Submit what is missing, and the pairs of suspects
     Resume(FleetArgs),
-    /// Remove the jobs of a campaign from the queue
+    /// End the queued and running jobs of a campaign
     Cancel(FleetArgs),
     /// Print the commands that drain the slow nodes; run nothing
     Advice(FleetArgs),

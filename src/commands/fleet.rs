@@ -52,7 +52,7 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
         FleetVerb::Advice(args) => {
             let ChosenCampaign { config, dir } = ChosenCampaign::open(args)?;
             let document = fleet::report(&dir, &config, &mut console::say)?;
-            show::text(&fleet::advice_text(&document))?;
+            show::text(&fleet::advice_text(&document, &config))?;
             Ok(Exit::Pass)
         }
     }
@@ -71,20 +71,21 @@ fn print(json: bool, document: &impl Serialize, text: impl FnOnce() -> String) -
 fn submit(args: &FleetArgs) -> CliResult {
     let config = fleet::read_config(args.file.as_deref())?;
     let version = format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let (dir, counts) = fleet::submit(&config, args.campaign.as_deref(), &version)?;
+    let (dir, counts) =
+        fleet::submit(&config, args.campaign.as_deref(), &version, &mut console::say)?;
     say_submitted(&dir, &counts)
 }
 
 fn say_submitted(dir: &CampaignDir, counts: &SubmitCounts) -> CliResult {
     let name = &dir.campaign.name;
-    show::text(&if counts.nodes + counts.pairs == 0 {
+    show::text(&if counts.nodes + counts.pairs + counts.failed == 0 {
         format!("campaign {name}: nothing to submit")
     } else {
         let nodes = format_count(counts.nodes, "node", "nodes");
         let pairs = format_count(counts.pairs, "job of pairs", "jobs of pairs");
         format!("campaign {name}: {nodes} and {pairs} submitted; `fleet status` shows them")
     })?;
-    Ok(Exit::Pass)
+    Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
 }
 
 /// The campaign that the arguments name, with the configuration.

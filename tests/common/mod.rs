@@ -8,6 +8,7 @@ pub mod other_project;
 pub mod preload;
 pub mod revisions;
 pub mod slurm;
+pub mod sshd;
 pub mod steps;
 
 use std::path::{Path, PathBuf};

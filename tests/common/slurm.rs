@@ -159,20 +159,23 @@ impl Cluster {
 
     /// Waits until all jobs of `bench` have ended.
     pub fn wait(&self, bench: &Bench) {
-        let began = Instant::now();
-        loop {
-            let status = bench.run("fleet status --json").expect(0).json();
-            let nodes = status["nodes"].as_array().unwrap();
-            let is_active = |node: &serde_json::Value| {
-                !["done", "failed"].map(Into::into).contains(&node["state"])
-            };
-            if !nodes.iter().any(is_active) {
-                return;
-            }
-            let log = self.text("squeue", &["-a"]);
-            assert!(began.elapsed() < LONGEST, "{status:#}\n{log}");
-            std::thread::sleep(Duration::from_millis(300));
+        wait_for_jobs(bench, || self.text("squeue", &["-a"]));
+    }
+}
+
+/// Waits until all jobs of `bench` have ended. `log` is shown if they do not.
+pub fn wait_for_jobs(bench: &Bench, log: impl Fn() -> String) {
+    let began = Instant::now();
+    loop {
+        let status = bench.run("fleet status --json").expect(0).json();
+        let nodes = status["nodes"].as_array().unwrap();
+        let is_active =
+            |node: &serde_json::Value| !["done", "failed"].map(Into::into).contains(&node["state"]);
+        if !nodes.iter().any(is_active) {
+            return;
         }
+        assert!(began.elapsed() < LONGEST, "{status:#}\n{}", log());
+        std::thread::sleep(Duration::from_millis(300));
     }
 }
 

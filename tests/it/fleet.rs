@@ -10,7 +10,7 @@ use crate::common::{Bench, says};
 /// Script that prints the time of a process: 10 ms to 10.02 ms, and 10 % more on the node named in
 /// the file `slow`.
 const TIMES: &str = r#"#!/bin/sh
-name=${SLURMD_NODENAME:-none}
+name=${SLURMD_NODENAME:-$FLEET_NODE}
 factor=1000
 [ "$name" = "$(cat {dir}/slow)" ] && factor=1100
 pause=$(cat {dir}/pause)
@@ -22,6 +22,11 @@ echo "took $((factor * (100000 + seed % 200)))e-7 ms"
 /// Prepares a directory with a configuration for `cluster`.
 fn bench(cluster: &Cluster, slow: &str) -> Bench {
     let bench = Bench::new().set("SLURM_CONF", &cluster.conf());
+    scripted(bench, slow, "[slurm]\npartition = \"main\"\n")
+}
+
+/// Adds a configuration with the section of an engine, and scripted times.
+pub fn scripted(bench: Bench, slow: &str, engine: &str) -> Bench {
     let dir = bench.dir.path().display().to_string();
     bench.write(
         "rusty-stack-bench.toml",
@@ -44,7 +49,7 @@ fn bench(cluster: &Cluster, slow: &str) -> Bench {
             "program = \"{}\"\nresults_dir = \"{dir}/shared\"\nmax_parallel = 1\n\
              stagger_seconds = 0\nprocesses = 2\nsetup = [\"export RSB_CUSTOM={dir}/custom.toml \
              RSB_CACHE_DIR={dir}/cache XDG_CONFIG_HOME={dir}/cache RSB_RUNS=10 RSB_WARMUP=1\"]\n\
-             attributes = {{ rack = \"rack-*\" }}\n[slurm]\npartition = \"main\"\n[[suite]]\n\
+             attributes = {{ rack = \"rack-*\" }}\n{engine}[[suite]]\n\
              suite = \"custom\"\nbenchmarks = [\"scripted\"]\nminutes = 1\n[verdict]\n\
              confirm_after_minutes = 0\nconfirm_rounds = 1\n",
             env!("CARGO_BIN_EXE_rusty-stack-bench")
@@ -54,7 +59,7 @@ fn bench(cluster: &Cluster, slow: &str) -> Bench {
 }
 
 /// Returns the names of the nodes in `state`.
-fn in_state(report: &Value, state: &str) -> Vec<String> {
+pub fn in_state(report: &Value, state: &str) -> Vec<String> {
     let nodes = report["nodes"].as_array().unwrap();
     let found = nodes.iter().filter(|node| node["state"] == state);
     found.map(|node| node["name"].as_str().unwrap().to_owned()).collect()
@@ -67,7 +72,7 @@ fn titles(bench: &Bench) -> Vec<String> {
     messages.map(|message| message["title"].as_str().unwrap().to_owned()).collect()
 }
 
-fn run_count(bench: &Bench) -> usize {
+pub fn run_count(bench: &Bench) -> usize {
     bench.run_files().len()
 }
 
@@ -173,7 +178,7 @@ fn a_cancelled_job_and_a_resumed_campaign_lose_and_double_nothing() {
 }
 
 /// Waits until a job has results, and returns its status.
-fn first_running(bench: &Bench, node: &str) -> Value {
+pub fn first_running(bench: &Bench, node: &str) -> Value {
     let began = std::time::Instant::now();
     loop {
         let status = bench.run("fleet status --json").expect(0).json();
@@ -238,7 +243,7 @@ fn a_fault_of_a_node_or_the_controller_costs_no_other_node() {
 }
 
 /// Returns the files below `dir`.
-fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+pub fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -277,7 +282,9 @@ fn what_cannot_run_is_refused_with_the_cure_and_nothing_is_submitted() {
 fn without_a_scheduler_the_cure_is_named() {
     let bench = Bench::new().set("PATH", "/nonexistent");
     says(&bench.run("fleet plan").expect(2).stderr, &["fleet.toml", "--file"]);
-    bench
-        .write("fleet.toml", "results_dir = \"/tmp\"\n[[suite]]\nsuite = \"quick\"\nminutes = 1\n");
+    bench.write(
+        "fleet.toml",
+        "results_dir = \"/tmp\"\n[slurm]\n[[suite]]\nsuite = \"quick\"\nminutes = 1\n",
+    );
     says(&bench.run("fleet submit").expect(2).stderr, &["no `sinfo` in PATH", "login node"]);
 }

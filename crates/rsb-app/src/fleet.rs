@@ -1,4 +1,4 @@
-//! Campaigns over the nodes of a Slurm cluster: inventory, plan, submission, progress, collection,
+//! Campaigns over the nodes of a cluster: inventory, plan, submission, progress, collection,
 //! and detection of slow nodes.
 //!
 //! A campaign is a directory on storage that every node shares. Nothing runs between two calls of
@@ -27,6 +27,7 @@ use rsb_model::format::FORMAT_VERSION;
 use serde::Serialize;
 
 use crate::AppError;
+use scheduler::scheduler;
 
 pub use alerts::alerts;
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
@@ -80,7 +81,7 @@ pub fn read_config(path: Option<&Path>) -> Result<FleetConfig, AppError> {
 /// # Errors
 /// If the scheduler does not answer, or no node fits the configuration.
 pub fn nodes(config: &FleetConfig) -> Result<NodesDocument, AppError> {
-    let nodes = scheduler::inventory(config)?;
+    let nodes = scheduler(config)?.inventory()?;
     let classes = hardware_classes(&nodes, &config.attributes);
     Ok(NodesDocument { format_version: FORMAT_VERSION, classes, nodes })
 }
@@ -92,7 +93,7 @@ pub fn nodes(config: &FleetConfig) -> Result<NodesDocument, AppError> {
 pub fn plan(config: &FleetConfig) -> Result<PlanDocument, AppError> {
     Ok(PlanDocument {
         format_version: FORMAT_VERSION,
-        plan: plan_for(config, &scheduler::inventory(config)?),
+        plan: plan_for(config, &scheduler(config)?.inventory()?),
     })
 }
 

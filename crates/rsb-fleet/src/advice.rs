@@ -1,15 +1,22 @@
 //! Suggested commands for slow nodes, to be run by a person. This program never runs them.
 
+use crate::engine::FleetEngine;
 use crate::submission::quote;
 use crate::verdict::{FleetReport, NodeState};
 
 /// Returns one command per slow node that takes it out of service, with the evidence. If too many
 /// nodes of a class look slow, none of them is called slow, so there is no command.
-pub fn drain_advice(report: &FleetReport) -> Vec<String> {
+pub fn drain_advice(report: &FleetReport, engine: FleetEngine<'_>) -> Vec<String> {
     let slow = report.nodes.iter().filter(|node| node.state == NodeState::Slow);
     slow.map(|node| {
+        let name = &node.name;
         let reason = format!("rusty-stack-bench: {}", rsb_model::shown::clean(&node.reason));
-        format!("scontrol update nodename={} state=drain reason={}", node.name, quote(&reason))
+        match engine {
+            FleetEngine::Slurm(_) => {
+                format!("scontrol update nodename={name} state=drain reason={}", quote(&reason))
+            }
+            FleetEngine::Ssh(_) => format!("# remove {name} from `ssh.hosts`: {reason}"),
+        }
     })
     .collect()
 }
@@ -17,6 +24,7 @@ pub fn drain_advice(report: &FleetReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::SlurmSection;
     use crate::verdict::NodeReport;
 
     #[test]
@@ -30,7 +38,7 @@ mod tests {
         };
         let nodes = vec![node("n1", NodeState::Slow), node("n2", NodeState::Undecided)];
         let report = FleetReport { nodes, ..FleetReport::default() };
-        let advice = drain_advice(&report);
+        let advice = drain_advice(&report, FleetEngine::Slurm(SlurmSection::DEFAULT));
         let expected = "scontrol update nodename=n1 state=drain reason='rusty-stack-bench: \
                         it'\\''s 9.8 % slower [31m'";
         assert_eq!(advice, [expected]);

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use rsb_model::{Profile, Suite};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{FleetEngine, SlurmSection, SshSection};
 use crate::verdict::VerdictRule;
 
 /// Name of the file in the current directory.
@@ -63,8 +64,8 @@ pub struct FleetConfig {
     pub silent_minutes: u64,
     /// Nodes that were not measured within this time are measured first.
     pub stale_after_days: f64,
-    /// Options of `sbatch`.
-    pub slurm: SlurmSection,
+    slurm: Option<SlurmSection>,
+    ssh: Option<SshSection>,
     /// Suites, and the hardware classes on which they are measured.
     pub suite: Vec<SuiteSection>,
     /// Rules by which a node is called slow.
@@ -86,29 +87,12 @@ impl Default for FleetConfig {
             poll_seconds: 60,
             silent_minutes: 15,
             stale_after_days: 30.0,
-            slurm: SlurmSection::default(),
+            slurm: None,
+            ssh: None,
             suite: Vec::new(),
             verdict: VerdictRule::default(),
         }
     }
-}
-
-/// `[slurm]`: options of `sbatch`, and of `sinfo` if it has the same options.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SlurmSection {
-    /// `--partition`.
-    pub partition: Option<String>,
-    /// `--account`.
-    pub account: Option<String>,
-    /// `--qos`.
-    pub qos: Option<String>,
-    /// `--constraint`.
-    pub constraint: Option<String>,
-    /// `--gres`; without it, all GPUs of the node by `--exclusive`.
-    pub gres: Option<String>,
-    /// `--nice`: how much lower than usual the priority of the jobs is.
-    pub nice: Option<u32>,
 }
 
 /// `[[suite]]`: a suite and the hardware classes to measure it on.
@@ -154,7 +138,27 @@ impl FleetConfig {
         Ok(config)
     }
 
+    /// Returns the engine that starts the jobs. A configuration that was not parsed uses Slurm.
+    pub fn engine(&self) -> FleetEngine<'_> {
+        if let Some(ssh) = &self.ssh {
+            FleetEngine::Ssh(ssh)
+        } else {
+            FleetEngine::Slurm(self.slurm.as_ref().unwrap_or(SlurmSection::DEFAULT))
+        }
+    }
+
+    /// Checks that there is exactly one engine, and its section.
+    fn check_engine(&self) -> Result<(), String> {
+        match (&self.slurm, &self.ssh) {
+            (Some(_), None) => Ok(()),
+            (None, Some(ssh)) => ssh.check(),
+            (None, None) => Err("no engine; add `[slurm]` or `[ssh]`".to_owned()),
+            (Some(_), Some(_)) => Err("more than one engine; keep `[slurm]` or `[ssh]`".to_owned()),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
+        self.check_engine()?;
         if !self.results_dir.starts_with('/') || self.results_dir.chars().any(char::is_control) {
             return Err("`results_dir` must be an absolute path that every node has".to_owned());
         }
@@ -224,10 +228,11 @@ fn edit_distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
-    const LEAST: &str = "results_dir = \"/shared\"\n[[suite]]\nsuite = \"quick\"\nminutes = 5\n";
+    const LEAST: &str =
+        "results_dir = \"/shared\"\n[slurm]\n[[suite]]\nsuite = \"quick\"\nminutes = 5\n";
 
     #[test]
-    fn two_keys_and_a_suite_are_enough() {
+    fn an_engine_a_directory_and_a_suite_are_enough() {
         let config = FleetConfig::parse(LEAST).unwrap();
         assert_eq!(config.max_parallel, 8);
         assert!((config.verdict.minimum_effect_percent - 2.0).abs() < 1e-12);
@@ -248,7 +253,6 @@ mod tests {
             ("max_paralel = 3", "", "did you mean `max_parallel`?"),
             ("max_paralel = 3", "", "line 1"),
             ("zzzzzz = 3", "", "expected one of `program`"),
-            ("", "[slurm]\npartion = \"gpu\"", "did you mean `partition`?"),
             ("", "[verdict]\nmin_node = 5", "did you mean `min_nodes`?"),
             ("", "[verdict]\nmin_nodes = 2", "`verdict.min_nodes` must be at least 3"),
             ("", "[verdict]\nminimum_effect_percent = -1.0", "minimum_effect_percent"),
@@ -260,10 +264,30 @@ mod tests {
             let error = FleetConfig::parse(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}\n{error}");
         }
-        let relative = FleetConfig::parse("results_dir = \"x\"").unwrap_err().to_string();
+        let relative = FleetConfig::parse("results_dir = \"x\"\n[slurm]").unwrap_err().to_string();
         assert!(relative.contains("absolute path"), "{relative}");
-        let nothing = FleetConfig::parse("results_dir = \"/x\"").unwrap_err().to_string();
+        let nothing = FleetConfig::parse("results_dir = \"/x\"\n[slurm]").unwrap_err().to_string();
         assert!(nothing.contains("[[suite]]"), "{nothing}");
+    }
+
+    #[test]
+    fn exactly_one_engine_with_a_valid_section() {
+        let ssh = "[ssh]\nhosts = [\"n1\"]";
+        for (engine, expected) in [
+            ("", "add `[slurm]` or `[ssh]`"),
+            (&format!("[slurm]\n{ssh}"), "keep `[slurm]` or `[ssh]`"),
+            ("[slurm]\npartion = \"gpu\"", "did you mean `partition`?"),
+            ("[ssh]\nhost = [\"n1\"]", "did you mean `hosts`?"),
+            ("[ssh]", "`ssh.hosts`"),
+            ("[ssh]\nhosts = [\"-oProxyCommand=x\"]", "`ssh.hosts[0]`"),
+            ("[ssh]\nhosts = [\"n1\", \"n1\"]", "n1 twice"),
+            (&format!("{ssh}\noptions = [\"Port 22\"]"), "`ssh.options[0]`"),
+            (&format!("{ssh}\nlabels = {{ big = [\"m*\"] }}"), "`ssh.labels.big`"),
+        ] {
+            let text = LEAST.replace("[slurm]\n", &format!("{engine}\n"));
+            let error = FleetConfig::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}\n{error}");
+        }
     }
 
     #[test]

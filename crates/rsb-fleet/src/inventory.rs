@@ -170,7 +170,7 @@ fn sinfo_node(line: &str) -> Option<FleetNode> {
 }
 
 /// Returns whether `text` is safe as a node name, which is used as a file name and an argument.
-fn is_node_name(text: &str) -> bool {
+pub(crate) fn is_node_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     !text.is_empty()
         && text.len() <= 253

@@ -5,19 +5,22 @@
 //! passed in as text; argument vectors and scripts are returned.
 //!
 //! In the order of a campaign: [`FleetConfig::parse`], [`parse_sinfo`] and [`hardware_classes`],
-//! [`plan_campaign`], [`sbatch_command`] with [`job_script`], [`node_progress`], [`judge_fleet`],
-//! [`confirm`], [`drain_advice`].
+//! [`plan_campaign`], [`job_script`] with [`sbatch_command`] or [`ssh`], [`node_progress`],
+//! [`judge_fleet`], [`confirm`], [`drain_advice`].
 
 pub mod advice;
 pub mod config;
+pub mod engine;
 pub mod inventory;
 pub mod plan;
 pub mod progress;
+pub mod ssh;
 pub mod submission;
 pub mod verdict;
 
 pub use advice::drain_advice;
 pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, SuiteSection};
+pub use engine::{FleetEngine, SlurmSection, SshSection};
 pub use inventory::{
     Availability, FleetNode, HardwareClass, SINFO_FORMAT, SchedulerOutputError, hardware_classes,
     parse_node_details, parse_sinfo,
@@ -25,11 +28,11 @@ pub use inventory::{
 pub use plan::{CampaignPlan, NodeTask, PlanInput, SkippedNode, plan_campaign};
 pub use progress::{
     JobObservation, NodeProgress, QueueAnswer, QueueLine, SQUEUE_FORMAT, node_progress,
-    parse_squeue,
+    not_started_marker, parse_squeue,
 };
 pub use submission::{
-    FleetJob, JobStep, is_caller_variable, is_campaign_name, job_script, node_directory,
-    pair_directory, parse_job_id, sbatch_command,
+    FleetJob, JobStep, is_caller_variable, is_campaign_name, job_script, limited_command,
+    node_directory, pair_directory, parse_job_id, sbatch_command,
 };
 pub use verdict::{
     CommonCause, Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricValues,

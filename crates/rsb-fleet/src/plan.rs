@@ -103,8 +103,8 @@ fn task_of(node: &FleetNode, class: &str, input: &PlanInput<'_>) -> Result<NodeT
     if node.availability == Availability::Unavailable {
         return Err(Reason::new(
             format!("node {}", node.name),
-            format!("the scheduler reports its state as `{}`", node.state),
-            "resume it, then plan again",
+            format!("its state is `{}`", node.state),
+            "return it to service, then plan again",
         ));
     }
     let config = input.config;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     const CONFIG: &str = "results_dir = \"/shared\"\nmax_parallel = 2\nstagger_seconds = \
-                          10\n[[suite]]\nsuite = \"quick\"\nminutes = 5\n[[suite]]\nsuite = \
+                          10\n[slurm]\n[[suite]]\nsuite = \"quick\"\nminutes = 5\n[[suite]]\nsuite = \
                           \"gpu-performance\"\nclasses = [\"big*\"]\npriority = 5\nminutes = 20\n";
 
     fn node(name: &str, feature: &str, gpus: u32) -> FleetNode {

@@ -9,6 +9,9 @@ use crate::inventory::SchedulerOutputError;
 /// Format of `squeue -h -o FORMAT` that [`parse_squeue`] reads: job, state, nodes, reason.
 pub const SQUEUE_FORMAT: &str = "%i|%T|%N|%r";
 
+/// Exit code in the completion marker of a job that could not be started.
+const NOT_STARTED: i32 = 255;
+
 /// Time after a submission in which the queue may not list the job yet.
 const GRACE_SECONDS: u64 = 120;
 
@@ -44,8 +47,8 @@ pub struct QueueLine {
 /// Status of a job according to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueAnswer<'a> {
-    /// The scheduler did not answer.
-    Unreachable,
+    /// The scheduler, or the node, did not answer.
+    Unreachable(&'a str),
     /// The queue does not list the job.
     Absent,
     /// The queue lists the job.
@@ -138,6 +141,11 @@ fn marker<'a>(text: Option<&'a str>, campaign: &str) -> Option<Marker<'a>> {
     Some(Marker { node: value("node")?, exit: value("exit").and_then(|exit| exit.parse().ok()) })
 }
 
+/// Returns the contents of the completion marker `end.NUMBER.0` of a job that could not be started.
+pub fn not_started_marker(campaign: &str, node: &str, number: u64) -> String {
+    format!("campaign={campaign}\nnode={node}\njob={number}.0\nexit={NOT_STARTED}\n")
+}
+
 /// Parses the output of `squeue -h -o` with [`SQUEUE_FORMAT`].
 ///
 /// # Errors
@@ -178,10 +186,8 @@ pub fn node_progress(seen: &JobObservation<'_>) -> NodeProgress {
     match seen.queue {
         QueueAnswer::Listed(line) => listed_state(line, start.is_some(), seen),
         QueueAnswer::Absent => absent_state(start.is_some(), seen),
-        QueueAnswer::Unreachable if start.is_some() && !seen.is_silent() => seen.running_state(),
-        QueueAnswer::Unreachable => {
-            NodeProgress::NotReachable { why: "the scheduler does not answer".to_owned() }
-        }
+        QueueAnswer::Unreachable(_) if start.is_some() && !seen.is_silent() => seen.running_state(),
+        QueueAnswer::Unreachable(why) => NodeProgress::NotReachable { why: why.to_owned() },
     }
 }
 
@@ -193,8 +199,10 @@ fn end_state(end: &Marker<'_>, node: &str) -> NodeProgress {
         Some(0) => return NodeProgress::Done,
         Some(1) => "a case failed".to_owned(),
         Some(5) => "nothing could run on it".to_owned(),
+        Some(76) => "another job of this account measured on it".to_owned(),
         Some(78) => "the program on it has another version; install the same on all".to_owned(),
         Some(143) => "stopped: cancelled, or at its time limit".to_owned(),
+        Some(NOT_STARTED) => "it could not be started; use `fleet resume`".to_owned(),
         Some(code) => format!("exit code {code}"),
         None => "its completion marker has no exit code".to_owned(),
     };
@@ -340,9 +348,9 @@ mod tests {
             (QueueAnswer::Absent, Some(START), Some(10), 1000, "stale"),
             (QueueAnswer::Absent, None, None, 1000, "failed"),
             (QueueAnswer::Absent, None, None, 10, "queued"),
-            (QueueAnswer::Unreachable, Some(START), Some(10), 1000, "running"),
-            (QueueAnswer::Unreachable, Some(START), silent, 1000, "not reachable"),
-            (QueueAnswer::Unreachable, None, None, 10, "not reachable"),
+            (QueueAnswer::Unreachable("why"), Some(START), Some(10), 1000, "running"),
+            (QueueAnswer::Unreachable("why"), Some(START), silent, 1000, "not reachable"),
+            (QueueAnswer::Unreachable("why"), None, None, 10, "not reachable"),
         ];
         for (queue, start, seconds_since_result, seconds_since_submit, expected) in rows {
             let row = JobObservation {

@@ -1,4 +1,4 @@
-//! Input for Slurm: the arguments of `sbatch`, and the script of a job.
+//! The script of a job, and the arguments of `sbatch`.
 //!
 //! A job writes two markers into its directory, `start.ATTEMPT` and `end.ATTEMPT`, lines of
 //! `key=value` that [`crate::progress`] reads, and the results of its steps to
@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 use crate::config::{FleetConfig, SuiteSection};
+use crate::engine::{FleetEngine, SlurmSection};
 
 /// Longest name of a campaign, which is part of the names of its jobs.
 const MAX_CAMPAIGN_BYTES: usize = 20;
@@ -35,11 +36,14 @@ pub struct FleetJob<'a> {
     pub campaign: &'a str,
     /// Name of the node.
     pub node: &'a str,
+    /// Number of the job in its campaign. Slurm uses its own job id instead.
+    pub number: u64,
     /// Directory of its markers and results.
     pub dir: &'a str,
     /// Suites that it measures.
     pub steps: &'a [JobStep],
-    /// Jobs of one lane run one after the other; there are `max_parallel` lanes.
+    /// Jobs of one lane run one after the other; there are `max_parallel` lanes. Only Slurm uses
+    /// lanes.
     pub lane: usize,
     /// Minimum time from the submission to the start.
     pub wait_seconds: u64,
@@ -86,7 +90,7 @@ fn spread(text: &str) -> u32 {
 
 /// Returns the command that submits the script in `script_path`: one job per node, because arrays
 /// leave nodes planned but idle.
-pub fn sbatch_command(job: &FleetJob<'_>, script_path: &str) -> Vec<String> {
+pub fn sbatch_command(job: &FleetJob<'_>, slurm: &SlurmSection, script_path: &str) -> Vec<String> {
     let config = job.config;
     let expected = job.wait_seconds.max(job.expected_seconds).div_ceil(60);
     let mut command = vec![
@@ -108,7 +112,6 @@ pub fn sbatch_command(job: &FleetJob<'_>, script_path: &str) -> Vec<String> {
     if job.wait_seconds > 0 {
         command.push(format!("--begin=now+{}seconds", job.wait_seconds));
     }
-    let slurm = &config.slurm;
     for (flag, value) in [
         ("partition", &slurm.partition),
         ("account", &slurm.account),
@@ -179,16 +182,39 @@ measure() {
 worst=0
 "#;
 
+/// Returns the command that stops the script in `script_path` at the time limit of the job, for
+/// engines that do not.
+pub fn limited_command(config: &FleetConfig, script_path: &str) -> Vec<String> {
+    let seconds = (config.time_limit_minutes * 60).to_string();
+    ["timeout", "-s", "TERM", "-k", "120", &seconds, "/bin/sh", script_path]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Returns the lines that set `node` and `attempt`, and refuse a second job on the same node.
+fn identity(job: &FleetJob<'_>) -> String {
+    match job.config.engine() {
+        FleetEngine::Slurm(_) => "node=\"${SLURMD_NODENAME:-$(uname -n)}\"\n\
+             attempt=\"${SLURM_JOB_ID:-0}.${SLURM_RESTART_COUNT:-0}\"\n"
+            .to_owned(),
+        FleetEngine::Ssh(_) => {
+            let (node, number) = (job.node, job.number);
+            format!("node={node}\nattempt={number}.0\n[ ! -e end.$attempt ] || exit 75\n")
+        }
+    }
+}
+
 /// Returns the POSIX shell script that a node runs. Its own exit codes: 74 if the results cannot be
-/// written, 75 if another node runs the job, 78 if the program has another version, 143 if the job
-/// was stopped.
+/// written, 75 if another node runs the job or it was given up before it started, 76 if another job
+/// of the account measures on the node, 78 if the program has another version, 143 if the job was
+/// stopped.
 pub fn job_script(job: &FleetJob<'_>) -> String {
     let config = job.config;
     let program = quote(&config.program);
     let mut script = format!(
         "#!/bin/sh\n# rusty-stack-bench: campaign {campaign}, node {node}\ncampaign={campaign}\n\
-         dir={dir}\nnode=\"${{SLURMD_NODENAME:-$(uname -n)}}\"\nattempt=\"${{SLURM_JOB_ID:-0}}.\
-         ${{SLURM_RESTART_COUNT:-0}}\"\ncd \"$dir\" || exit 74\n{FUNCTIONS}",
+         dir={dir}\ncd \"$dir\" || exit 74\n{identity}{FUNCTIONS}",
+        identity = identity(job),
         campaign = job.campaign,
         node = job.node,
         dir = quote(job.dir),
@@ -204,6 +230,9 @@ pub fn job_script(job: &FleetJob<'_>) -> String {
         quote(job.node),
         quote(job.version),
     );
+    if matches!(config.engine(), FleetEngine::Ssh(_)) {
+        script.push_str(&crate::ssh::lock_lines(job.node));
+    }
     for step in job.steps {
         let from = quote(step.continues.as_deref().unwrap_or_default());
         let _ = write!(script, "measure {} {from} {program} run", step.number);
@@ -242,8 +271,8 @@ mod tests {
     const CONFIG: &str = "results_dir = \"/shared/it's\"\n[[suite]]\nsuite = \"quick\"\nbenchmarks \
                           = [\"gemm\"]\nprofile = \"standard\"\nminutes = 5\n";
 
-    fn with_job<T>(config: &str, check: impl Fn(&FleetJob<'_>) -> T) -> T {
-        let config = FleetConfig::parse(config).unwrap();
+    fn with_job<T>(engine: &str, check: impl Fn(&FleetJob<'_>) -> T) -> T {
+        let config = FleetConfig::parse(&format!("{CONFIG}{engine}")).unwrap();
         let dir = node_directory(&config.results_dir, "weekly-1", "n2.site");
         let suite = config.suite[0].clone();
         let steps = [
@@ -254,6 +283,7 @@ mod tests {
             config: &config,
             campaign: "weekly-1",
             node: "n2.site",
+            number: 7,
             dir: &dir,
             steps: &steps,
             lane: 3,
@@ -265,8 +295,11 @@ mod tests {
 
     #[test]
     fn sbatch_names_one_node_and_every_configured_option() {
-        let config = format!("{CONFIG}[slurm]\npartition = \"gpu\"\nqos = \"low\"\nnice = 100\n");
-        let command = with_job(&config, |job| sbatch_command(job, "/tmp/job.sh"));
+        let engine = "[slurm]\npartition = \"gpu\"\nqos = \"low\"\nnice = 100\n";
+        let command = with_job(engine, |job| {
+            let FleetEngine::Slurm(slurm) = job.config.engine() else { panic!() };
+            sbatch_command(job, slurm, "/tmp/job.sh")
+        });
         let dir = node_directory("/shared/it's", "weekly-1", "n2.site");
         let output = format!("--output={dir}/slurm-%j.txt");
         let expected = [
@@ -305,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_script_checks_node_and_version_before_it_measures() {
-        let script = with_job(CONFIG, job_script);
+        let script = with_job("[slurm]\n", job_script);
         let place = |part: &str| script.find(part).unwrap_or_else(|| panic!("{part}\n{script}"));
         assert!(script.starts_with("#!/bin/sh\n"));
         assert!(script.contains(r"'/shared/it'\''s/weekly-1/nodes/"), "{script}");
@@ -320,6 +353,15 @@ mod tests {
             place("measure 2 '/old results/2' 'rusty-stack-bench' run --resume --replicates 5");
         assert!(start < node && node < version && version < run && run < resume);
         assert!(resume < place("finish \"$worst\""));
+    }
+
+    #[test]
+    fn a_script_for_ssh_has_its_own_number_and_a_lock() {
+        let script = with_job("[ssh]\nhosts = [\"n2.site\"]\n", job_script);
+        for part in ["node=n2.site\nattempt=7.0\n", "flock -n 9 || finish 76"] {
+            assert!(script.contains(part), "{part}\n{script}");
+        }
+        assert!(!script.contains("SLURM"), "{script}");
     }
 
     #[test]

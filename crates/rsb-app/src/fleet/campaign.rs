@@ -1,6 +1,6 @@
 //! The directory of a campaign: its plan, its submitted jobs and their markers.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -217,13 +217,29 @@ impl CampaignDir {
             file.sync_all()
         };
         append().with_context(|| {
-            format!(
-                "cannot record job {} in {}; cancel it with scancel",
-                record.job,
-                path.display()
-            )
+            format!("cannot record job {} in {}; cancel it by hand", record.job, path.display())
         })?;
         Ok(())
+    }
+
+    /// Reserves the submission of jobs for this process, until the returned file is closed.
+    ///
+    /// # Errors
+    /// If another process has reserved it, or the directory cannot be written.
+    pub(super) fn lock(&self) -> Result<File, AppError> {
+        let path = self.root().join(".lock");
+        let file = File::create(&path).map_err(|error| {
+            AppError::usage(anyhow!("cannot write `{}`: {error}", path.display()))
+        })?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(AppError::usage(anyhow!(
+                "another process submits jobs of campaign {}; wait until it has, or end it \
+                 (Ctrl-C leaves started jobs alone)",
+                self.campaign.name
+            ))),
+            // Without locks on the shared directory, the user has to take care.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+        }
     }
 
     /// Returns the time of the shared directory's server, with which the times of its files are
@@ -297,7 +313,7 @@ mod tests {
 
     fn create(results_dir: &Path, name: Option<&str>) -> Result<CampaignDir, AppError> {
         let text = format!(
-            "results_dir = \"{}\"\n[[suite]]\nsuite = \"quick\"\nminutes = 1\n",
+            "results_dir = \"{}\"\n[slurm]\n[[suite]]\nsuite = \"quick\"\nminutes = 1\n",
             results_dir.display()
         );
         let config = FleetConfig::parse(&text).unwrap();
@@ -318,6 +334,17 @@ mod tests {
         fs::write(&path, text).unwrap();
         campaign.record(&record(9)).unwrap();
         assert_eq!(campaign.jobs().unwrap(), [record(7), record(9)]);
+    }
+
+    #[test]
+    fn one_process_submits_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let campaign = create(dir.path(), Some("c")).unwrap();
+        let lock = campaign.lock().unwrap();
+        let error = campaign.lock().unwrap_err().error.to_string();
+        assert!(error.contains("Ctrl-C"), "{error}");
+        drop(lock);
+        campaign.lock().unwrap();
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
-use rsb_fleet::{FleetConfig, JobObservation, NodeProgress, QueueAnswer, QueueLine, node_progress};
+use rsb_fleet::{FleetConfig, JobObservation, NodeProgress, node_progress};
 use rsb_model::format::FORMAT_VERSION;
 use serde::Serialize;
 
 use super::campaign::{CampaignDir, JobRecord, PairTurn, age, file_names};
-use super::scheduler;
+use super::scheduler::{QueueSnapshot, Scheduler, scheduler};
 use crate::AppError;
 
 /// Progress of a job.
@@ -54,19 +54,24 @@ pub(super) const fn is_active(progress: &NodeProgress) -> bool {
 
 /// State of the queue, current time and time limit, from which the progress of jobs is determined.
 pub(super) struct Observer {
-    queue: Option<BTreeMap<String, QueueLine>>,
+    queue: QueueSnapshot,
     now: SystemTime,
     silent_seconds: u64,
 }
 
 impl Observer {
-    /// Queries the scheduler once. If it does not answer, progress is derived from markers and
-    /// results only.
-    pub(super) fn new(dir: &CampaignDir, config: &FleetConfig) -> Self {
-        let lines = scheduler::queue().ok();
+    /// Queries the scheduler once for those `jobs` without a completion marker. If it does not
+    /// answer, progress is derived from markers and results only.
+    pub(super) fn new(
+        dir: &CampaignDir,
+        config: &FleetConfig,
+        scheduler: &dyn Scheduler,
+        jobs: &[JobRecord],
+    ) -> Self {
+        let open: Vec<&JobRecord> =
+            jobs.iter().filter(|record| dir.attempt(record).end.is_none()).collect();
         Self {
-            queue: lines
-                .map(|lines| lines.into_iter().map(|line| (line.job.clone(), line)).collect()),
+            queue: scheduler.queue(dir, &open),
             now: dir.now(),
             silent_seconds: config.silent_minutes * 60,
         }
@@ -75,12 +80,6 @@ impl Observer {
     /// Returns the progress of a job.
     pub(super) fn progress(&self, dir: &CampaignDir, record: &JobRecord) -> NodeProgress {
         let attempt = dir.attempt(record);
-        let queue = match &self.queue {
-            None => QueueAnswer::Unreachable,
-            Some(lines) => {
-                lines.get(&record.job.to_string()).map_or(QueueAnswer::Absent, QueueAnswer::Listed)
-            }
-        };
         let written = Written::of(&attempt.results);
         let script = Path::new(&dir.of_job(record)).join(script_name(dir, record));
         let submitted = std::fs::metadata(script).and_then(|file| file.modified()).ok();
@@ -88,7 +87,7 @@ impl Observer {
         node_progress(&JobObservation {
             campaign: &dir.campaign.name,
             node: &record.node,
-            queue,
+            queue: self.queue.answer(record),
             start: attempt.start.as_deref(),
             end: attempt.end.as_deref(),
             last_case: written.last_case.as_deref(),
@@ -150,8 +149,8 @@ impl Written {
 /// # Errors
 /// If the jobs of the campaign cannot be read.
 pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument, AppError> {
-    let observer = Observer::new(dir, config);
     let jobs = dir.jobs()?;
+    let observer = Observer::new(dir, config, &*scheduler(config)?, &jobs);
     let mut nodes = Vec::new();
     for task in &dir.campaign.tasks {
         let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
@@ -187,16 +186,20 @@ pub(super) fn latest_pairs(jobs: &[JobRecord]) -> Vec<&JobRecord> {
     latest.into_values().collect()
 }
 
-/// Removes the queued and running jobs of a campaign, and returns their number.
+/// Ends the queued and running jobs of a campaign, and returns their number.
 ///
 /// # Errors
-/// If the jobs of the campaign cannot be read, or the scheduler does not answer.
+/// If jobs are being submitted, the jobs of the campaign cannot be read, or the scheduler does not
+/// answer.
 pub fn cancel(dir: &CampaignDir, config: &FleetConfig) -> Result<usize, AppError> {
-    let status = status(dir, config)?;
-    let active = status.nodes.iter().filter(|node| node.progress.as_ref().is_some_and(is_active));
-    let jobs: Vec<u64> = active.filter_map(|node| node.job).collect();
-    if !jobs.is_empty() {
-        scheduler::cancel(&jobs)?;
+    let _lock = dir.lock()?;
+    let jobs = dir.jobs()?;
+    let scheduler = scheduler(config)?;
+    let observer = Observer::new(dir, config, &*scheduler, &jobs);
+    let active: Vec<&JobRecord> =
+        jobs.iter().filter(|record| is_active(&observer.progress(dir, record))).collect();
+    if !active.is_empty() {
+        scheduler.cancel(dir, &active)?;
     }
-    Ok(jobs.len())
+    Ok(active.len())
 }

@@ -1,65 +1,130 @@
-//! Slurm's commands as child processes with a time limit.
+//! Engines that start the jobs of a campaign, through their commands as child processes.
 
-use std::collections::BTreeSet;
+mod slurm;
+mod ssh;
+
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use rsb_fleet::{
-    FleetConfig, FleetNode, QueueLine, SINFO_FORMAT, SQUEUE_FORMAT, is_caller_variable,
-    parse_job_id, parse_node_details, parse_sinfo, parse_squeue,
-};
-use timed_child::Stderr;
+use rsb_fleet::{FleetConfig, FleetEngine, FleetJob, FleetNode, QueueAnswer, QueueLine};
+use timed_child::ChildBounds;
 
+use super::campaign::{CampaignDir, JobRecord};
 use crate::AppError;
 
+/// Time limit of a command.
 const LIMIT: Duration = Duration::from_mins(1);
+/// Memory of a command; `kubectl` keeps an answer several times.
+const MEMORY_BYTES: u64 = 4 << 30;
+/// Maximum size of an answer, for the nodes of a large cluster.
+const ANSWER_BYTES: u64 = 512 << 20;
 
-/// Parts of Slurm's error messages, each with a fix.
-const CURES: &[(&str, &str)] = &[
-    ("Invalid partition", "set `slurm.partition` to one that `sinfo -s` lists"),
-    ("Invalid feature", "set `slurm.constraint` to features that `sinfo -o %f` lists"),
-    ("node configuration", "set `slurm.gres` and `slurm.constraint` to values that the nodes have"),
-    ("Invalid generic resource", "set `slurm.gres` to what `sinfo -o %G` lists"),
-    ("Invalid account", "set `slurm.account` to one that `sacctmgr show associations` lists"),
-    ("Invalid qos", "set `slurm.qos` to one that `sacctmgr show associations` lists"),
-    ("ermission denied", "ask the administrator of the cluster for access"),
-    ("not permitted", "ask the administrator of the cluster for access"),
-    ("time limit", "lower `time_limit_minutes` to the limit of the partition"),
-];
+/// An engine that starts the jobs of a campaign.
+pub(super) trait Scheduler {
+    /// Returns the nodes that fit the configuration.
+    fn inventory(&self) -> Result<Vec<FleetNode>, AppError>;
 
-/// Runs a command of Slurm and returns its standard output.
-fn run(words: &[String]) -> Result<String, AppError> {
-    let Some((name, arguments)) = words.split_first() else { return Ok(String::new()) };
-    let mut command = Command::new(name);
-    command.args(arguments);
-    for (variable, _) in std::env::vars_os() {
-        if variable.to_str().is_some_and(is_caller_variable) {
-            command.env_remove(variable);
+    /// Checks that the engine would accept the jobs, without submitting them.
+    fn check(&self, jobs: &[FleetJob<'_>]) -> Result<(), AppError>;
+
+    /// Returns whether the engine takes all jobs of a campaign at once, starts them in the order of
+    /// their lanes, and gives them ids.
+    fn has_lanes(&self) -> bool;
+
+    /// Submits the job with the script in `script_path`. Returns the id that the engine gives it,
+    /// or else its number.
+    fn submit(&self, job: &FleetJob<'_>, script_path: &str) -> Result<u64, AppError>;
+
+    /// Returns the state of the jobs.
+    fn queue(&self, dir: &CampaignDir, jobs: &[&JobRecord]) -> QueueSnapshot;
+
+    /// Ends the jobs. Jobs that have ended are skipped.
+    fn cancel(&self, dir: &CampaignDir, jobs: &[&JobRecord]) -> Result<(), AppError>;
+}
+
+/// Returns the engine that the configuration names.
+///
+/// # Errors
+/// If its sockets cannot be created.
+pub(super) fn scheduler(config: &FleetConfig) -> Result<Box<dyn Scheduler + '_>, AppError> {
+    Ok(match config.engine() {
+        FleetEngine::Slurm(section) => Box::new(slurm::Slurm { section }),
+        FleetEngine::Ssh(section) => Box::new(ssh::Ssh::new(config, section)?),
+    })
+}
+
+/// State of jobs according to the engine.
+#[derive(Debug, Default)]
+pub(super) struct QueueSnapshot {
+    /// Listed jobs by id.
+    pub(super) lines: BTreeMap<String, QueueLine>,
+    /// Why the engine does not answer.
+    pub(super) silence: Option<String>,
+    /// Why single nodes do not answer.
+    pub(super) silent_nodes: BTreeMap<String, String>,
+}
+
+impl QueueSnapshot {
+    /// Returns the state of a job.
+    pub(super) fn answer(&self, record: &JobRecord) -> QueueAnswer<'_> {
+        if let Some(why) = self.silence.as_ref().or_else(|| self.silent_nodes.get(&record.node)) {
+            return QueueAnswer::Unreachable(why);
         }
-    }
-    let output = timed_child::run(&mut command, Stderr::Keep, LIMIT).map_err(|error| {
-        let cure = "run this on a login node of a Slurm cluster, or load its module";
-        match error.kind() {
-            ErrorKind::NotFound => AppError::usage(anyhow!("no `{name}` in PATH; {cure}")),
-            _ => AppError::usage(anyhow!("cannot start `{name}`: {error}; {cure}")),
-        }
-    })?;
-    match output.status {
-        Some(status) if status.success() => Ok(output.stdout),
-        Some(_) => Err(refusal(name, &output.stderr)),
-        None => {
-            let seconds = LIMIT.as_secs();
-            Err(anyhow!("`{name}` did not answer within {seconds} s; try again").into())
-        }
+        self.lines.get(&record.job.to_string()).map_or(QueueAnswer::Absent, QueueAnswer::Listed)
     }
 }
 
-/// Returns the error for a command that failed with `stderr`.
-fn refusal(name: &str, stderr: &str) -> AppError {
-    let message = stderr.trim().replace('\n', "; ");
-    match CURES.iter().find(|(part, _)| message.contains(part)) {
+/// Output of a command that was run.
+struct CommandAnswer {
+    stdout: String,
+    /// Standard error in one line.
+    stderr: String,
+    /// Exit code; `None` if a signal ended it.
+    code: Option<i32>,
+}
+
+/// Runs a command with `input`. `cure` is what to do if there is no such program.
+fn run(words: &[String], input: &str, cure: &str) -> Result<CommandAnswer, AppError> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Err(anyhow!("no command").into());
+    };
+    let mut command = Command::new(name);
+    command.args(arguments);
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_str().is_some_and(rsb_fleet::is_caller_variable) {
+            command.env_remove(variable);
+        }
+    }
+    let bounds =
+        ChildBounds { time: LIMIT, memory_bytes: MEMORY_BYTES, answer_bytes: ANSWER_BYTES };
+    let input = input.as_bytes().to_vec();
+    let answer = timed_child::run_with_input(&mut command, input, bounds);
+    let answer = answer.map_err(|error| {
+        AppError::usage(match error.kind() {
+            ErrorKind::NotFound => anyhow!("no `{name}` in PATH; {cure}"),
+            _ => anyhow!("cannot start `{name}`: {error}; {cure}"),
+        })
+    })?;
+    let Some(status) = answer.status else {
+        let seconds = LIMIT.as_secs();
+        return Err(anyhow!("`{name}` did not answer within {seconds} s; try again").into());
+    };
+    Ok(CommandAnswer {
+        stdout: String::from_utf8_lossy(&answer.stdout).into_owned(),
+        stderr: answer.stderr.trim().replace('\n', "; "),
+        code: status.code(),
+    })
+}
+
+/// Part of an error message, with a fix.
+type Cure = (&'static str, &'static str);
+
+/// Returns the error for a command that failed with `message`: of the usage if `cures` has its fix.
+fn refusal(name: &str, message: &str, cures: &[Cure]) -> AppError {
+    match cures.iter().find(|(part, _)| message.contains(part)) {
         Some((_, cure)) => AppError::usage(anyhow!("`{name}` refused: {message}; {cure}")),
         None => anyhow!("`{name}` failed: {message}").into(),
     }
@@ -67,107 +132,4 @@ fn refusal(name: &str, stderr: &str) -> AppError {
 
 fn words(text: &[&str]) -> Vec<String> {
     text.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Returns the nodes of the configured partition that fit the constraint.
-pub(super) fn inventory(config: &FleetConfig) -> Result<Vec<FleetNode>, AppError> {
-    let mut command = words(&["sinfo", "-N", "-h", "-o", SINFO_FORMAT]);
-    if let Some(partition) = &config.slurm.partition {
-        command.push(format!("--partition={partition}"));
-    }
-    let mut nodes = parse_sinfo(&run(&command)?)?;
-    if nodes.is_empty() {
-        let partition = config.slurm.partition.as_deref().unwrap_or("(default)");
-        return Err(AppError::usage(anyhow!(
-            "partition `{partition}` has no node; set `slurm.partition` to one that `sinfo -s` \
-             lists"
-        )));
-    }
-    let known: BTreeSet<String> = nodes.iter().flat_map(|node| node.features.clone()).collect();
-    let required = required_features(config.slurm.constraint.as_deref());
-    nodes.retain(|node| required.iter().all(|feature| node.features.contains(feature)));
-    if nodes.is_empty() {
-        let known: Vec<String> = known.into_iter().collect();
-        return Err(AppError::usage(anyhow!(
-            "no node has `slurm.constraint` `{}`; the features are: {}",
-            required.join("&"),
-            known.join(", ")
-        )));
-    }
-    let mut details = parse_node_details(&run(&words(&["scontrol", "show", "node", "-o"]))?);
-    for node in &mut nodes {
-        node.attributes = details.remove(&node.name).unwrap_or_default();
-    }
-    Ok(nodes)
-}
-
-/// Returns the features of a constraint that is a plain list. Returns none for a constraint with
-/// other operators, because `sbatch` checks those.
-fn required_features(constraint: Option<&str>) -> Vec<String> {
-    let constraint = constraint.unwrap_or_default();
-    if constraint.contains(['|', '(', '[', '*', '!']) {
-        return Vec::new();
-    }
-    let features = constraint.split(['&', ',']).filter(|feature| !feature.is_empty());
-    features.map(str::to_owned).collect()
-}
-
-/// Returns the user's jobs that Slurm still lists.
-pub(super) fn queue() -> Result<Vec<QueueLine>, AppError> {
-    let command = words(&["squeue", "-h", "--me", "--states=all", "-o", SQUEUE_FORMAT]);
-    Ok(parse_squeue(&run(&command)?)?)
-}
-
-/// Submits a job and returns its id.
-pub(super) fn submit(command: &[String]) -> Result<u64, AppError> {
-    let output = run(command)?;
-    parse_job_id(&output)
-        .ok_or_else(|| anyhow!("`sbatch` printed `{}` instead of a job id", output.trim()).into())
-}
-
-/// Checks that Slurm would accept a job, without submitting it.
-pub(super) fn check(command: &[String]) -> Result<(), AppError> {
-    let mut command = command.to_vec();
-    command.insert(1, "--test-only".to_owned());
-    run(&command).map_err(|error| AppError::usage(error.error)).map(drop)
-}
-
-/// Removes jobs from the queue. Jobs that have ended are skipped.
-pub(super) fn cancel(jobs: &[u64]) -> Result<(), AppError> {
-    let mut command = words(&["scancel", "--quiet"]);
-    command.extend(jobs.iter().map(u64::to_string));
-    run(&command).map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_names_the_cure() {
-        for (message, cure, kind) in [
-            (
-                "sbatch: error: invalid partition specified: x\nsbatch: error: Batch job \
-                 submission failed: Invalid partition name specified",
-                "slurm.partition",
-                rsb_engine::ErrorKind::Usage,
-            ),
-            ("Access/permission denied", "administrator", rsb_engine::ErrorKind::Usage),
-            (
-                "Unable to contact slurm controller",
-                "Unable to contact",
-                rsb_engine::ErrorKind::Failure,
-            ),
-        ] {
-            let error = refusal("sbatch", message);
-            assert_eq!(error.kind, kind, "{message}");
-            assert!(error.error.to_string().contains(cure), "{}", error.error);
-        }
-    }
-
-    #[test]
-    fn only_plain_constraints_are_read() {
-        assert_eq!(required_features(Some("gfx942&mi300x")), ["gfx942", "mi300x"]);
-        assert!(required_features(Some("a|b")).is_empty() && required_features(None).is_empty());
-    }
 }

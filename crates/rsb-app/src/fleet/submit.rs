@@ -4,19 +4,25 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use rsb_fleet::{
     FleetConfig, FleetJob, JobStep, NodeProgress, NodeTask, PairSide, Suspect, job_script,
-    pair_order, sbatch_command,
+    not_started_marker, pair_order,
 };
 use rsb_model::CaseId;
+use rsb_report::number::format_count;
 
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
 use super::progress::{Observer, is_active, latest_pairs};
-use super::{plan_for, report, scheduler};
+use super::scheduler::{Scheduler, scheduler};
+use super::{plan_for, report};
 use crate::AppError;
+
+/// Time between two looks at the completion markers of running jobs.
+const MARKER_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Numbers of submitted jobs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,20 +31,26 @@ pub struct SubmitCounts {
     pub nodes: usize,
     /// Jobs of paired measurements.
     pub pairs: usize,
+    /// Jobs that could not be started.
+    pub failed: usize,
 }
 
 /// Submits a new campaign: one job per node. `version` is what `--version` of the program prints.
-/// Nothing is submitted if Slurm would refuse the job of any hardware class.
+/// Nothing is submitted if the scheduler would refuse the job of any hardware class. Without a
+/// scheduler that takes all jobs at once, returns when the last job has started; reports problems
+/// of single nodes to `say`.
 ///
 /// # Errors
-/// If no node can be measured, the name is taken, the directory cannot be written, or Slurm
+/// If no node can be measured, the name is taken, the directory cannot be written, or the scheduler
 /// refuses a job.
 pub fn submit(
     config: &FleetConfig,
     name: Option<&str>,
     version: &str,
+    say: &mut dyn FnMut(&str),
 ) -> Result<(CampaignDir, SubmitCounts), AppError> {
-    let nodes = scheduler::inventory(config)?;
+    let scheduler = scheduler(config)?;
+    let nodes = scheduler.inventory()?;
     let plan = plan_for(config, &nodes);
     if plan.tasks.is_empty() {
         let reasons: BTreeSet<String> =
@@ -46,57 +58,45 @@ pub fn submit(
         let reasons: Vec<String> = reasons.into_iter().collect();
         return Err(AppError::usage(anyhow!("nothing to submit: {}", reasons.join("; "))));
     }
-    check(config, &plan.tasks)?;
+    check(config, &*scheduler, &plan.tasks)?;
     let dir = CampaignDir::create(config, name, version, &nodes, plan)?;
-    let mut counts = SubmitCounts::default();
+    let _lock = dir.lock()?;
+    let mut jobs = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
-        let steps = steps_of(task, &StepRuns::new());
-        let job = NewJob {
+        jobs.push(NewJob {
             record: JobRecord { job: 0, node: task.node.clone(), pair: None },
-            steps,
+            steps: steps_of(task, &StepRuns::new()),
             lane: at % config.max_parallel,
             wait_seconds: stagger(config, at),
             expected_seconds: task.starts_after_seconds,
-        };
-        job.submit(&dir, config).map_err(|error| partly(error, &dir, counts.nodes))?;
-        counts.nodes += 1;
+        });
     }
+    let counts = Submission { dir: &dir, config, scheduler: &*scheduler, number: 0 }
+        .submit_all(jobs, say)?;
     Ok((dir, counts))
 }
 
-/// Returns the error of a submission that ended after `submitted` nodes.
-fn partly(error: AppError, dir: &CampaignDir, submitted: usize) -> AppError {
-    let nodes = dir.campaign.tasks.len();
-    let name = &dir.campaign.name;
-    let done = format!(
-        "{submitted} of {nodes} nodes of campaign {name} submitted; `fleet resume` submits the rest"
-    );
-    AppError { error: error.error.context(done), ..error }
-}
-
-/// Checks that Slurm would accept the job of one node of each class.
-fn check(config: &FleetConfig, tasks: &[NodeTask]) -> Result<(), AppError> {
-    let script = tempfile::NamedTempFile::new()?;
-    fs::write(script.path(), "#!/bin/sh\n")?;
+/// Checks that the scheduler would accept the job of one node of each class.
+fn check(
+    config: &FleetConfig,
+    scheduler: &dyn Scheduler,
+    tasks: &[NodeTask],
+) -> Result<(), AppError> {
     let mut classes = BTreeSet::new();
-    for task in tasks {
-        if classes.insert(&task.class) {
-            let job = FleetJob {
-                config,
-                campaign: "check",
-                node: &task.node,
-                dir: "/tmp",
-                steps: &[],
-                lane: 0,
-                wait_seconds: 0,
-                expected_seconds: task.starts_after_seconds,
-                version: "",
-            };
-            let path = script.path().display().to_string();
-            scheduler::check(&sbatch_command(&job, &path))?;
-        }
-    }
-    Ok(())
+    let firsts = tasks.iter().filter(|task| classes.insert(&task.class));
+    let jobs = firsts.map(|task| FleetJob {
+        config,
+        campaign: "check",
+        node: &task.node,
+        number: 0,
+        dir: "/tmp",
+        steps: &[],
+        lane: 0,
+        wait_seconds: 0,
+        expected_seconds: task.starts_after_seconds,
+        version: "",
+    });
+    scheduler.check(&jobs.collect::<Vec<_>>())
 }
 
 /// Returns the start delay in seconds of job number `at`. The first jobs of the lanes start one
@@ -114,28 +114,158 @@ struct NewJob {
     expected_seconds: u64,
 }
 
-impl NewJob {
-    /// Writes the script, submits it, and records the job.
-    fn submit(mut self, dir: &CampaignDir, config: &FleetConfig) -> Result<(), AppError> {
-        let path = dir.of_job(&self.record);
+/// Submission of jobs of a campaign.
+struct Submission<'a> {
+    dir: &'a CampaignDir,
+    config: &'a FleetConfig,
+    scheduler: &'a dyn Scheduler,
+    /// Highest number of a submitted job.
+    number: u64,
+}
+
+impl Submission<'_> {
+    /// Submits `jobs` and returns their numbers.
+    fn submit_all(
+        mut self,
+        jobs: Vec<NewJob>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<SubmitCounts, AppError> {
+        if !self.scheduler.has_lanes() {
+            return self.start_in_turn(jobs, say);
+        }
+        let mut counts = SubmitCounts::default();
+        for job in jobs {
+            let is_pair = job.record.pair.is_some();
+            self.submit(job).map_err(|error| self.partly(error, counts.nodes))?;
+            counts.add(is_pair);
+        }
+        Ok(counts)
+    }
+
+    /// Returns the error of a submission that ended after `submitted` nodes.
+    fn partly(&self, error: AppError, submitted: usize) -> AppError {
+        let name = &self.dir.campaign.name;
+        let done = format!(
+            "{submitted} nodes of campaign {name} submitted; `fleet resume` submits the rest"
+        );
+        AppError { error: error.error.context(done), ..error }
+    }
+
+    /// Starts at most `max_parallel` jobs, and each further one when another has ended. Returns when
+    /// the last one has started.
+    fn start_in_turn(
+        &mut self,
+        mut waiting: Vec<NewJob>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<SubmitCounts, AppError> {
+        let began = Instant::now();
+        let mut counts = SubmitCounts::default();
+        let mut active = self.still_active(self.dir.jobs()?);
+        let mut asked = Instant::now();
+        let mut is_told = false;
+        while !waiting.is_empty() {
+            let next = waiting.iter().position(|job| job.can_start(&active, began, &waiting));
+            if let Some(next) = next.filter(|_| active.len() < self.config.max_parallel) {
+                let job = waiting.remove(next);
+                let (is_pair, node) = (job.record.pair.is_some(), job.record.node.clone());
+                match self.submit(job) {
+                    Ok(record) => {
+                        counts.add(is_pair);
+                        active.push(record);
+                    }
+                    Err(error) => {
+                        counts.failed += 1;
+                        say(&format!("warning: {node} was not started: {:#}", error.error));
+                    }
+                }
+                continue;
+            }
+            if !is_told {
+                let left = format_count(waiting.len(), "job waits", "jobs wait");
+                say(&format!("{left} for others to end; Ctrl-C leaves started jobs alone"));
+                is_told = true;
+            }
+            std::thread::sleep(MARKER_INTERVAL);
+            active.retain(|record| self.dir.attempt(record).end.is_none());
+            if asked.elapsed() >= Duration::from_secs(self.config.poll_seconds) {
+                active = self.still_active(active);
+                asked = Instant::now();
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Returns those jobs that may still measure. A node that does not answer does not delay the
+    /// others.
+    fn still_active(&self, mut jobs: Vec<JobRecord>) -> Vec<JobRecord> {
+        let observer = Observer::new(self.dir, self.config, self.scheduler, &jobs);
+        jobs.retain(|record| {
+            let progress = observer.progress(self.dir, record);
+            is_active(&progress) && !matches!(progress, NodeProgress::NotReachable { .. })
+        });
+        jobs
+    }
+
+    /// Writes the script of a job, submits it, and records the job.
+    fn submit(&mut self, job: NewJob) -> Result<JobRecord, AppError> {
+        let NewJob { mut record, steps, lane, wait_seconds, expected_seconds } = job;
+        let path = self.dir.of_job(&record);
         let scripts = file_names(Path::new(&path)).into_iter().filter(|name| is_script(name));
         let script = format!("{path}/job-{:03}.sh", scripts.count() + 1);
+        self.number += 1;
         let job = FleetJob {
-            config,
-            campaign: &dir.campaign.name,
-            node: &self.record.node,
+            config: self.config,
+            campaign: &self.dir.campaign.name,
+            node: &record.node.clone(),
+            number: self.number,
             dir: &path,
-            steps: &self.steps,
-            lane: self.lane,
-            wait_seconds: self.wait_seconds,
-            expected_seconds: self.expected_seconds,
-            version: &dir.campaign.version,
+            steps: &steps,
+            lane,
+            wait_seconds,
+            expected_seconds,
+            version: &self.dir.campaign.version,
         };
         fs::create_dir_all(&path)
             .and_then(|()| fs::write(&script, job_script(&job)))
             .with_context(|| format!("cannot write `{script}`"))?;
-        self.record.job = scheduler::submit(&sbatch_command(&job, &script))?;
-        dir.record(&self.record)
+        if self.scheduler.has_lanes() {
+            record.job = self.scheduler.submit(&job, &script)?;
+            self.dir.record(&record)?;
+            return Ok(record);
+        }
+        // The number is recorded first: a job may run although the answer to its start is lost. A
+        // job that finds the marker ends at once.
+        record.job = job.number;
+        self.dir.record(&record)?;
+        self.scheduler.submit(&job, &script).inspect_err(|_| {
+            let text = not_started_marker(job.campaign, job.node, job.number);
+            drop(fs::write(format!("{path}/end.{}.0", job.number), text));
+        })?;
+        Ok(record)
+    }
+}
+
+impl NewJob {
+    /// Returns whether the job need not wait: for its time, for another job of its node, or for an
+    /// earlier turn of its pairs.
+    fn can_start(&self, active: &[JobRecord], began: Instant, waiting: &[Self]) -> bool {
+        let is_before = |other: &JobRecord| match (&self.record.pair, &other.pair) {
+            (Some(own), Some(pair)) => pair.suspect == own.suspect && pair.turn < own.turn,
+            _ => false,
+        };
+        began.elapsed() >= Duration::from_secs(self.wait_seconds)
+            && !active.iter().any(|other| other.node == self.record.node || is_before(other))
+            && !waiting.iter().any(|other| is_before(&other.record))
+    }
+}
+
+impl SubmitCounts {
+    const fn add(&mut self, is_pair: bool) {
+        if is_pair {
+            self.pairs += 1;
+        } else {
+            self.nodes += 1;
+        }
     }
 }
 
@@ -159,18 +289,21 @@ fn steps_of(task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
 }
 
 /// Submits the missing jobs of a campaign: those of nodes whose job ended without all results, and
-/// the paired measurements of suspects. Queued and running jobs are not changed.
+/// the paired measurements of suspects. Queued and running jobs are not changed. Returns as
+/// [`submit`] does.
 ///
 /// # Errors
-/// If the campaign cannot be read, or Slurm refuses a job.
+/// If the campaign cannot be read, or the scheduler refuses a job.
 pub fn resume(
     dir: &CampaignDir,
     config: &FleetConfig,
     say: &mut dyn FnMut(&str),
 ) -> Result<SubmitCounts, AppError> {
+    let _lock = dir.lock()?;
     let jobs = dir.jobs()?;
-    let observer = Observer::new(dir, config);
-    let mut counts = SubmitCounts::default();
+    let scheduler = scheduler(config)?;
+    let observer = Observer::new(dir, config, &*scheduler, &jobs);
+    let mut new = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
         let steps = steps_of(task, &step_runs(&dir.of_node(&task.node), say));
         let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
@@ -182,21 +315,18 @@ pub fn resume(
             }
             continue;
         }
-        let job = NewJob {
+        new.push(NewJob {
             record: JobRecord { job: 0, node: task.node.clone(), pair: None },
             steps,
             lane: at % config.max_parallel,
-            wait_seconds: stagger(config, counts.nodes),
+            wait_seconds: stagger(config, new.len()),
             expected_seconds: task.starts_after_seconds,
-        };
-        job.submit(dir, config)?;
-        counts.nodes += 1;
+        });
     }
     for record in latest_pairs(&jobs) {
         let is_failed = matches!(observer.progress(dir, record), NodeProgress::Failed { .. });
         if let (true, Some(pair)) = (is_failed, &record.pair) {
-            submit_turn(dir, config, pair, &record.node, 0)?;
-            counts.pairs += 1;
+            new.push(turn_job(dir, config, pair, &record.node, 0)?);
         }
     }
     let suspects = report::report(dir, config, &mut |_| {})?.report.suspects;
@@ -204,23 +334,24 @@ pub fn resume(
         let is_known =
             |one: &JobRecord| one.pair.as_ref().is_some_and(|pair| pair.suspect == suspect.node);
         if !jobs.iter().any(is_known) {
-            counts.pairs += submit_pairs(dir, config, suspect, at % config.max_parallel)?;
+            new.extend(pair_jobs(dir, config, suspect, at % config.max_parallel)?);
         }
     }
-    Ok(counts)
+    let number = jobs.iter().map(|record| record.job).max().unwrap_or(0);
+    Submission { dir, config, scheduler: &*scheduler, number }.submit_all(new, say)
 }
 
-/// Submits the paired measurements of a suspect in one lane, so that they run in order. Returns the
-/// number of jobs.
-fn submit_pairs(
+/// Returns the jobs of the paired measurements of a suspect, in one lane, so that they run in
+/// order.
+fn pair_jobs(
     dir: &CampaignDir,
     config: &FleetConfig,
     suspect: &Suspect,
     lane: usize,
-) -> Result<usize, AppError> {
-    let Some(reference) = &suspect.reference else { return Ok(0) };
-    let order = pair_order(config.verdict.confirm_rounds);
-    for (at, side) in order.iter().enumerate() {
+) -> Result<Vec<NewJob>, AppError> {
+    let Some(reference) = &suspect.reference else { return Ok(Vec::new()) };
+    let mut jobs = Vec::new();
+    for (at, side) in pair_order(config.verdict.confirm_rounds).iter().enumerate() {
         let node = if *side == PairSide::Suspect { &suspect.node } else { reference };
         let pair = PairTurn {
             suspect: suspect.node.clone(),
@@ -228,29 +359,28 @@ fn submit_pairs(
             slower_percent: suspect.slower_percent,
             turn: at + 1,
         };
-        submit_turn(dir, config, &pair, node, lane)?;
+        jobs.push(turn_job(dir, config, &pair, node, lane)?);
     }
-    Ok(order.len())
+    Ok(jobs)
 }
 
-fn submit_turn(
+fn turn_job(
     dir: &CampaignDir,
     config: &FleetConfig,
     pair: &PairTurn,
     node: &str,
     lane: usize,
-) -> Result<(), AppError> {
+) -> Result<NewJob, AppError> {
     let task = dir.campaign.tasks.iter().find(|task| task.node == pair.suspect);
     let task = task.with_context(|| format!("{} has no task in the plan", pair.suspect))?;
     let runs = step_runs(&dir.of_node(&pair.suspect), &mut |_| {});
-    let job = NewJob {
+    Ok(NewJob {
         record: JobRecord { job: 0, node: node.to_owned(), pair: Some(pair.clone()) },
         steps: vec![pair_step(task, &runs, &pair.metric)?],
         lane,
         wait_seconds: config.verdict.confirm_after_minutes * 60,
         expected_seconds: (pair.turn - 1) as u64 * task.minutes * 60,
-    };
-    job.submit(dir, config)
+    })
 }
 
 /// Returns the step that measures the benchmark of the case `metric` again.

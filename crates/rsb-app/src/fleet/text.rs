@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rsb_fleet::{FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice};
+use rsb_fleet::{
+    FleetConfig, FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice,
+};
 use rsb_report::number::{count_words, format_count};
 use rsb_report::{Cell, Column, Style, Table, Tone};
 
@@ -209,8 +211,8 @@ const fn verdict_word(state: NodeState) -> (&'static str, Tone) {
 }
 
 /// Returns a command for each slow node.
-pub fn advice_text(document: &FleetDocument) -> String {
-    let commands = drain_advice(&document.report);
+pub fn advice_text(document: &FleetDocument, config: &FleetConfig) -> String {
+    let commands = drain_advice(&document.report, config.engine());
     if commands.is_empty() {
         return format!("no node of campaign {} is slow\n", document.campaign);
     }

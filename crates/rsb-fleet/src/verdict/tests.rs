@@ -7,6 +7,7 @@ use rsb_stats::rng::Rng;
 use super::class::Peers;
 use super::*;
 use crate::advice::drain_advice;
+use crate::engine::{FleetEngine, SlurmSection};
 
 /// Levels of a class with little spread, in percent.
 const QUIET: [f64; 7] = [0.0, 0.1, -0.1, 0.05, -0.05, 0.15, -0.15];
@@ -67,7 +68,7 @@ fn one_of_six_is_suspect_and_slow_once_pairs_confirm_it() {
         let input = FleetInput { nodes: &fleet, history: &history, confirmations: &confirmations };
         let report = judge_fleet(&input, &rule);
         assert_eq!((report.nodes[5].state, report.exit_code()), (state, exit), "{result:?}");
-        let advised = drain_advice(&report).len();
+        let advised = drain_advice(&report, FleetEngine::Slurm(SlurmSection::DEFAULT)).len();
         assert_eq!(advised, usize::from(state == NodeState::Slow));
     }
     assert_eq!(states(&judge(&fleet, &without_pairs()))[5], NodeState::Slow);
@@ -126,7 +127,7 @@ fn many_slow_nodes_open_the_breaker() {
     assert_eq!((report.classes[0].judged, report.classes[0].suspects), (10, 3));
     assert_eq!(states(&report)[7..], [NodeState::Undecided; 3]);
     assert_eq!(report.exit_code(), 4);
-    assert!(drain_advice(&report).is_empty());
+    assert!(drain_advice(&report, FleetEngine::Slurm(SlurmSection::DEFAULT)).is_empty());
 }
 
 #[test]
