@@ -169,8 +169,9 @@ pub fn wait_for_jobs(bench: &Bench, log: impl Fn() -> String) {
     loop {
         let status = bench.run("fleet status --json").expect(0).json();
         let nodes = status["nodes"].as_array().unwrap();
+        let ended = ["done", "failed"].map(serde_json::Value::from);
         let is_active =
-            |node: &serde_json::Value| !["done", "failed"].map(Into::into).contains(&node["state"]);
+            |node: &serde_json::Value| node["state"].is_string() && !ended.contains(&node["state"]);
         if !nodes.iter().any(is_active) {
             return;
         }

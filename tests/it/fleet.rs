@@ -177,6 +177,19 @@ fn a_cancelled_job_and_a_resumed_campaign_lose_and_double_nothing() {
     assert_eq!(bench.run("fleet report --campaign ended").code, 4);
 }
 
+/// Waits until the status of a campaign, which another process may still create, has `part`.
+pub fn wait_until(bench: &Bench, campaign: &str, part: &str) {
+    let began = std::time::Instant::now();
+    loop {
+        let status = bench.run(&format!("fleet status --campaign {campaign}"));
+        if status.stdout.contains(part) {
+            return;
+        }
+        assert!(began.elapsed().as_secs() < 90, "{}{}", status.stdout, status.stderr);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
 /// Waits until a job has results, and returns its status.
 pub fn first_running(bench: &Bench, node: &str) -> Value {
     let began = std::time::Instant::now();

@@ -57,7 +57,9 @@ fn lock_file(node: &str) -> String {
 /// Returns the lines of a job script that take the lock of the node. The lock is released when the
 /// last process of the job ends.
 pub(crate) fn lock_lines(node: &str) -> String {
-    format!("exec 9>>{} || finish 74\nflock -n 9 || finish 76\n", lock_file(node))
+    // A failed redirection of `exec` ends the shell, so it is tried before.
+    let file = lock_file(node);
+    format!("(: >>{file}) || finish 74\nexec 9>>{file}\nflock -n 9 || finish 76\n")
 }
 
 /// Returns the script whose output [`parse_probe`] reads.

@@ -157,11 +157,12 @@ finish() {
 }
 child=
 # Slurm signals every process of a job. A second signal ends the program at once, and costs its
-# finished cases, so it is sent only if the first did not reach it.
+# finished cases, so it is sent only if the first did not reach it. Descriptor 9 may be the lock of
+# the node, which this must not keep.
 stop() {
     trap '' TERM INT
     if [ -n "$child" ]; then
-        (sleep 10; kill "$child") 2>/dev/null &
+        (sleep 10; kill "$child") 2>/dev/null 9>&- &
         wait "$child"
         kill "$!"
     fi
