@@ -26,6 +26,8 @@ pub enum FleetVerb {
     Plan(FleetViewArgs),
     /// Submit a campaign: one job per node
     Submit(FleetArgs),
+    /// Print the Kubernetes jobs of a campaign instead of creating them
+    Manifests(FleetArgs),
     /// Show the progress of the jobs
     Status {
         /// Which campaign

@@ -30,6 +30,14 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
             print(args.json, &plan, || fleet::plan_text(&plan, style))
         }
         FleetVerb::Submit(args) => submit(args),
+        FleetVerb::Manifests(args) => {
+            let config = fleet::read_config(args.file.as_deref())?;
+            let name = args.campaign.as_deref();
+            let (dir, list) = fleet::manifests(&config, name, &version(), &mut console::say)?;
+            show::json(&list)?;
+            console::say(&format!("campaign {}: nothing was created", dir.campaign.name));
+            Ok(Exit::Pass)
+        }
         FleetVerb::Status { campaign, json, watch } => {
             let chosen = ChosenCampaign::open(campaign)?;
             chosen.status(*json, *watch, style)
@@ -68,11 +76,15 @@ fn print(json: bool, document: &impl Serialize, text: impl FnOnce() -> String) -
     Ok(Exit::Pass)
 }
 
+/// Returns what `--version` prints.
+fn version() -> String {
+    format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+}
+
 fn submit(args: &FleetArgs) -> CliResult {
     let config = fleet::read_config(args.file.as_deref())?;
-    let version = format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let (dir, counts) =
-        fleet::submit(&config, args.campaign.as_deref(), &version, &mut console::say)?;
+        fleet::submit(&config, args.campaign.as_deref(), &version(), &mut console::say)?;
     say_submitted(&dir, &counts)
 }
 

@@ -3,6 +3,7 @@
 
 pub mod backend;
 pub mod browser;
+pub mod kubernetes;
 pub mod made_up;
 pub mod other_project;
 pub mod preload;

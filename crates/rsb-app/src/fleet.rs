@@ -36,7 +36,7 @@ pub use metrics::metrics;
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
-pub use submit::{SubmitCounts, resume, submit};
+pub use submit::{SubmitCounts, manifests, resume, submit};
 pub use text::{advice_text, nodes_text, plan_text, report_text, status_text};
 
 /// Nodes by hardware class, as the scheduler lists them.

@@ -15,6 +15,7 @@ pub fn drain_advice(report: &FleetReport, engine: FleetEngine<'_>) -> Vec<String
             FleetEngine::Slurm(_) => {
                 format!("scontrol update nodename={name} state=drain reason={}", quote(&reason))
             }
+            FleetEngine::Kubernetes(_) => format!("kubectl cordon {name}  # {reason}"),
             FleetEngine::Ssh(_) => format!("# remove {name} from `ssh.hosts`: {reason}"),
         }
     })

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use rsb_model::{Profile, Suite};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{FleetEngine, SlurmSection, SshSection};
+use crate::engine::{FleetEngine, KubernetesSection, SlurmSection, SshSection};
 use crate::verdict::VerdictRule;
 
 /// Name of the file in the current directory.
@@ -66,6 +66,7 @@ pub struct FleetConfig {
     pub stale_after_days: f64,
     slurm: Option<SlurmSection>,
     ssh: Option<SshSection>,
+    kubernetes: Option<KubernetesSection>,
     /// Suites, and the hardware classes on which they are measured.
     pub suite: Vec<SuiteSection>,
     /// Rules by which a node is called slow.
@@ -89,6 +90,7 @@ impl Default for FleetConfig {
             stale_after_days: 30.0,
             slurm: None,
             ssh: None,
+            kubernetes: None,
             suite: Vec::new(),
             verdict: VerdictRule::default(),
         }
@@ -142,6 +144,8 @@ impl FleetConfig {
     pub fn engine(&self) -> FleetEngine<'_> {
         if let Some(ssh) = &self.ssh {
             FleetEngine::Ssh(ssh)
+        } else if let Some(kubernetes) = &self.kubernetes {
+            FleetEngine::Kubernetes(kubernetes)
         } else {
             FleetEngine::Slurm(self.slurm.as_ref().unwrap_or(SlurmSection::DEFAULT))
         }
@@ -149,11 +153,15 @@ impl FleetConfig {
 
     /// Checks that there is exactly one engine, and its section.
     fn check_engine(&self) -> Result<(), String> {
-        match (&self.slurm, &self.ssh) {
-            (Some(_), None) => Ok(()),
-            (None, Some(ssh)) => ssh.check(),
-            (None, None) => Err("no engine; add `[slurm]` or `[ssh]`".to_owned()),
-            (Some(_), Some(_)) => Err("more than one engine; keep `[slurm]` or `[ssh]`".to_owned()),
+        match (&self.slurm, &self.ssh, &self.kubernetes) {
+            (Some(_), None, None) => Ok(()),
+            (None, Some(ssh), None) => ssh.check(),
+            (None, None, Some(kubernetes)) => kubernetes.check(),
+            (None, None, None) => {
+                Err("no engine; add one of `[slurm]`, `[ssh]` and `[kubernetes]`".to_owned())
+            }
+            _ => Err("more than one engine; keep one of `[slurm]`, `[ssh]` and `[kubernetes]`"
+                .to_owned()),
         }
     }
 
@@ -273,9 +281,10 @@ mod tests {
     #[test]
     fn exactly_one_engine_with_a_valid_section() {
         let ssh = "[ssh]\nhosts = [\"n1\"]";
+        let cluster = "[kubernetes]\nimage = \"i\"";
         for (engine, expected) in [
-            ("", "add `[slurm]` or `[ssh]`"),
-            (&format!("[slurm]\n{ssh}"), "keep `[slurm]` or `[ssh]`"),
+            ("", "add one of `[slurm]`, `[ssh]` and `[kubernetes]`"),
+            (&format!("[slurm]\n{ssh}"), "keep one of"),
             ("[slurm]\npartion = \"gpu\"", "did you mean `partition`?"),
             ("[ssh]\nhost = [\"n1\"]", "did you mean `hosts`?"),
             ("[ssh]", "`ssh.hosts`"),
@@ -283,6 +292,12 @@ mod tests {
             ("[ssh]\nhosts = [\"n1\", \"n1\"]", "n1 twice"),
             (&format!("{ssh}\noptions = [\"Port 22\"]"), "`ssh.options[0]`"),
             (&format!("{ssh}\nlabels = {{ big = [\"m*\"] }}"), "`ssh.labels.big`"),
+            ("[kubernetes]", "missing field `image`"),
+            (cluster, "`claim`"),
+            (&format!("{cluster}\nclaim = \"a\"\nhost_path = \"/a\""), "`claim`"),
+            (&format!("{cluster}\nnodes = [\"a/b\"]"), "`kubernetes.nodes[0]`"),
+            (&format!("{cluster}\nhost_path = \"a\""), "`kubernetes.host_path`"),
+            (&format!("{cluster}\nclaim = \"a\"\nimagee = \"\""), "did you mean `image`?"),
         ] {
             let text = LEAST.replace("[slurm]\n", &format!("{engine}\n"));
             let error = FleetConfig::parse(&text).unwrap_err().to_string();

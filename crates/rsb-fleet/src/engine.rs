@@ -1,4 +1,4 @@
-//! What starts the jobs of a campaign: Slurm or ssh, each with its section of
+//! What starts the jobs of a campaign: Slurm, ssh or Kubernetes, each with its section of
 //! `fleet.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +14,8 @@ pub enum FleetEngine<'a> {
     Slurm(&'a SlurmSection),
     /// OpenSSH, for nodes without a scheduler.
     Ssh(&'a SshSection),
+    /// Kubernetes.
+    Kubernetes(&'a KubernetesSection),
 }
 
 /// `[slurm]`: options of `sbatch`, and of `sinfo` if it has the same options.
@@ -102,4 +104,68 @@ impl SshSection {
 
 fn matches_any(patterns: &[String], host: &str) -> bool {
     patterns.iter().any(|pattern| rsb_stats::glob::matches(pattern, host))
+}
+
+/// `[kubernetes]`: the pods of the jobs, and the nodes that they run on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KubernetesSection {
+    /// Image that contains the program and the libraries of its backends.
+    pub image: String,
+    /// Namespace of the jobs; that of the context if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Context of the configuration of `kubectl`; the current one if absent.
+    #[serde(default)]
+    pub context: Option<String>,
+    /// Nodes to measure: a label selector, as for `kubectl get nodes --selector`.
+    #[serde(default)]
+    pub selector: Option<String>,
+    /// Nodes to measure, for accounts that may not list nodes.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// Labels whose values are features of a node, such as its instance type or rack.
+    #[serde(default = "default_labels")]
+    pub labels: Vec<String>,
+    /// Limits of the container, such as `"amd.com/gpu" = "8"`.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
+    /// Keys of taints that the jobs tolerate.
+    #[serde(default)]
+    pub tolerations: Vec<String>,
+    /// Queue of Kueue.
+    #[serde(default)]
+    pub queue: Option<String>,
+    /// Persistent volume claim that is mounted as `results_dir`.
+    #[serde(default)]
+    pub claim: Option<String>,
+    /// Directory of the nodes that is mounted as `results_dir`.
+    #[serde(default)]
+    pub host_path: Option<String>,
+}
+
+fn default_labels() -> Vec<String> {
+    vec!["node.kubernetes.io/instance-type".to_owned()]
+}
+
+impl KubernetesSection {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.image.trim().is_empty() {
+            return Err("`kubernetes.image` must name an image that contains the program".into());
+        }
+        if let Some(at) = self.nodes.iter().position(|name| !is_node_name(name)) {
+            return Err(format!("`kubernetes.nodes[{at}]` must be the name of a node"));
+        }
+        if !self.nodes.is_empty() && self.selector.is_some() {
+            return Err("`kubernetes` must have either `nodes` or `selector`".to_owned());
+        }
+        match (&self.claim, &self.host_path) {
+            (Some(_), None) => Ok(()),
+            (None, Some(path)) if path.starts_with('/') => Ok(()),
+            (None, Some(_)) => Err("`kubernetes.host_path` must be an absolute path".to_owned()),
+            _ => Err("`kubernetes` must have either `claim` or `host_path`, the volume of \
+                      `results_dir`"
+                .to_owned()),
+        }
+    }
 }

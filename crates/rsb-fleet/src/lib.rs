@@ -5,13 +5,14 @@
 //! passed in as text; argument vectors and scripts are returned.
 //!
 //! In the order of a campaign: [`FleetConfig::parse`], [`parse_sinfo`] and [`hardware_classes`],
-//! [`plan_campaign`], [`job_script`] with [`sbatch_command`] or [`ssh`], [`node_progress`],
+//! [`plan_campaign`], [`job_script`] with [`sbatch_command`], [`ssh`] or [`kubernetes`], [`node_progress`],
 //! [`judge_fleet`], [`confirm`], [`drain_advice`].
 
 pub mod advice;
 pub mod config;
 pub mod engine;
 pub mod inventory;
+pub mod kubernetes;
 pub mod plan;
 pub mod progress;
 pub mod ssh;
@@ -20,7 +21,7 @@ pub mod verdict;
 
 pub use advice::drain_advice;
 pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, SuiteSection};
-pub use engine::{FleetEngine, SlurmSection, SshSection};
+pub use engine::{FleetEngine, KubernetesSection, SlurmSection, SshSection};
 pub use inventory::{
     Availability, FleetNode, HardwareClass, SINFO_FORMAT, SchedulerOutputError, hardware_classes,
     parse_node_details, parse_sinfo,

@@ -202,6 +202,15 @@ fn identity(job: &FleetJob<'_>) -> String {
             let (node, number) = (job.node, job.number);
             format!("node={node}\nattempt={number}.0\n[ ! -e end.$attempt ] || exit 75\n")
         }
+        FleetEngine::Kubernetes(_) => {
+            // In rare cases, Kubernetes starts a second pod for a job.
+            let number = job.number;
+            format!(
+                "node=\"${{FLEET_NODE:-$(uname -n)}}\"\n[ ! -e end.{number}.0 ] || exit 75\n\
+                 restart=0\nuntil mkdir try.{number}.$restart 2>/dev/null || [ $restart -ge 9 ]; \
+                 do\n    restart=$((restart + 1))\ndone\nattempt={number}.$restart\n"
+            )
+        }
     }
 }
 

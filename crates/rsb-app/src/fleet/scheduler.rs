@@ -1,5 +1,6 @@
 //! Engines that start the jobs of a campaign, through their commands as child processes.
 
+mod kubernetes;
 mod slurm;
 mod ssh;
 
@@ -52,6 +53,7 @@ pub(super) trait Scheduler {
 pub(super) fn scheduler(config: &FleetConfig) -> Result<Box<dyn Scheduler + '_>, AppError> {
     Ok(match config.engine() {
         FleetEngine::Slurm(section) => Box::new(slurm::Slurm { section }),
+        FleetEngine::Kubernetes(section) => Box::new(kubernetes::Kubernetes { section }),
         FleetEngine::Ssh(section) => Box::new(ssh::Ssh::new(config, section)?),
     })
 }
@@ -68,6 +70,11 @@ pub(super) struct QueueSnapshot {
 }
 
 impl QueueSnapshot {
+    fn of(lines: Vec<QueueLine>) -> Self {
+        let lines = lines.into_iter().map(|line| (line.job.clone(), line)).collect();
+        Self { lines, ..Self::default() }
+    }
+
     /// Returns the state of a job.
     pub(super) fn answer(&self, record: &JobRecord) -> QueueAnswer<'_> {
         if let Some(why) = self.silence.as_ref().or_else(|| self.silent_nodes.get(&record.node)) {

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
+use rsb_fleet::kubernetes::kubernetes_manifest;
 use rsb_fleet::{
-    FleetConfig, FleetJob, JobStep, NodeProgress, NodeTask, PairSide, Suspect, job_script,
-    not_started_marker, pair_order,
+    CampaignPlan, FleetConfig, FleetEngine, FleetJob, FleetNode, JobStep, NodeProgress, NodeTask,
+    PairSide, Suspect, job_script, not_started_marker, pair_order,
 };
 use rsb_model::CaseId;
 use rsb_report::number::format_count;
+use serde_json::{Value, json};
 
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
@@ -51,16 +53,30 @@ pub fn submit(
 ) -> Result<(CampaignDir, SubmitCounts), AppError> {
     let scheduler = scheduler(config)?;
     let nodes = scheduler.inventory()?;
-    let plan = plan_for(config, &nodes);
+    let plan = plan_of_nodes(config, &nodes)?;
+    check(config, &*scheduler, &plan.tasks)?;
+    let dir = CampaignDir::create(config, name, version, &nodes, plan)?;
+    let _lock = dir.lock()?;
+    let jobs = first_jobs(&dir, config);
+    let counts = Submission { dir: &dir, config, scheduler: &*scheduler, number: 0 }
+        .submit_all(jobs, say)?;
+    Ok((dir, counts))
+}
+
+/// Returns the plan for `nodes`.
+fn plan_of_nodes(config: &FleetConfig, nodes: &[FleetNode]) -> Result<CampaignPlan, AppError> {
+    let plan = plan_for(config, nodes);
     if plan.tasks.is_empty() {
         let reasons: BTreeSet<String> =
             plan.skipped.iter().map(|node| node.reason.to_string()).collect();
         let reasons: Vec<String> = reasons.into_iter().collect();
         return Err(AppError::usage(anyhow!("nothing to submit: {}", reasons.join("; "))));
     }
-    check(config, &*scheduler, &plan.tasks)?;
-    let dir = CampaignDir::create(config, name, version, &nodes, plan)?;
-    let _lock = dir.lock()?;
+    Ok(plan)
+}
+
+/// Returns the jobs of a new campaign.
+fn first_jobs(dir: &CampaignDir, config: &FleetConfig) -> Vec<NewJob> {
     let mut jobs = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
         jobs.push(NewJob {
@@ -71,9 +87,54 @@ pub fn submit(
             expected_seconds: task.starts_after_seconds,
         });
     }
-    let counts = Submission { dir: &dir, config, scheduler: &*scheduler, number: 0 }
-        .submit_all(jobs, say)?;
-    Ok((dir, counts))
+    jobs
+}
+
+/// Returns the manifests of a new campaign's jobs for Kubernetes, or of the missing jobs if there is
+/// a campaign called `name`, as one list. They are recorded as submitted, but nothing is created.
+/// Pairs are left out, because their order is not part of a manifest.
+///
+/// # Errors
+/// As for [`submit`], or if the engine is not Kubernetes.
+pub fn manifests(
+    config: &FleetConfig,
+    name: Option<&str>,
+    version: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<(CampaignDir, Value), AppError> {
+    let FleetEngine::Kubernetes(section) = config.engine() else {
+        return Err(AppError::usage(anyhow!(
+            "`fleet manifests` needs the engine `[kubernetes]`; use `fleet submit`"
+        )));
+    };
+    let scheduler = scheduler(config)?;
+    let known = name.and_then(|name| CampaignDir::open(config, Some(name)).ok());
+    let (dir, _lock, jobs) = if let Some(dir) = known {
+        let lock = dir.lock()?;
+        let jobs = missing_jobs(&dir, config, &*scheduler, say)?;
+        (dir, lock, jobs)
+    } else {
+        let nodes = scheduler.inventory()?;
+        let plan = plan_of_nodes(config, &nodes)?;
+        let dir = CampaignDir::create(config, name, version, &nodes, plan)?;
+        let lock = dir.lock()?;
+        let jobs = first_jobs(&dir, config);
+        (dir, lock, jobs)
+    };
+    let number = highest_number(&dir.jobs()?);
+    let mut submission = Submission { dir: &dir, config, scheduler: &*scheduler, number };
+    let mut items = Vec::new();
+    for job in jobs.into_iter().filter(|job| job.record.pair.is_none()) {
+        let written = submission.write_script(job)?;
+        items.push(kubernetes_manifest(&submission.fleet_job(&written), section, &written.script));
+        dir.record(&written.job.record)?;
+    }
+    Ok((dir, json!({ "apiVersion": "v1", "kind": "List", "items": items })))
+}
+
+/// Returns the highest number of a job.
+fn highest_number(jobs: &[JobRecord]) -> u64 {
+    jobs.iter().map(|record| record.job).max().unwrap_or(0)
 }
 
 /// Checks that the scheduler would accept the job of one node of each class.
@@ -206,43 +267,63 @@ impl Submission<'_> {
         jobs
     }
 
-    /// Writes the script of a job, submits it, and records the job.
-    fn submit(&mut self, job: NewJob) -> Result<JobRecord, AppError> {
-        let NewJob { mut record, steps, lane, wait_seconds, expected_seconds } = job;
-        let path = self.dir.of_job(&record);
+    /// Gives a job the next number, and writes its script.
+    fn write_script(&mut self, mut job: NewJob) -> Result<WrittenJob, AppError> {
+        self.number += 1;
+        job.record.job = self.number;
+        let path = self.dir.of_job(&job.record);
         let scripts = file_names(Path::new(&path)).into_iter().filter(|name| is_script(name));
         let script = format!("{path}/job-{:03}.sh", scripts.count() + 1);
-        self.number += 1;
-        let job = FleetJob {
+        let written = WrittenJob { job, path, script };
+        fs::create_dir_all(&written.path)
+            .and_then(|()| fs::write(&written.script, job_script(&self.fleet_job(&written))))
+            .with_context(|| format!("cannot write `{}`", written.script))?;
+        Ok(written)
+    }
+
+    fn fleet_job<'b>(&'b self, written: &'b WrittenJob) -> FleetJob<'b> {
+        let WrittenJob { job, path, .. } = written;
+        FleetJob {
             config: self.config,
             campaign: &self.dir.campaign.name,
-            node: &record.node.clone(),
-            number: self.number,
-            dir: &path,
-            steps: &steps,
-            lane,
-            wait_seconds,
-            expected_seconds,
+            node: &job.record.node,
+            number: job.record.job,
+            dir: path,
+            steps: &job.steps,
+            lane: job.lane,
+            wait_seconds: job.wait_seconds,
+            expected_seconds: job.expected_seconds,
             version: &self.dir.campaign.version,
-        };
-        fs::create_dir_all(&path)
-            .and_then(|()| fs::write(&script, job_script(&job)))
-            .with_context(|| format!("cannot write `{script}`"))?;
+        }
+    }
+
+    /// Writes the script of a job, submits it, and records the job.
+    fn submit(&mut self, job: NewJob) -> Result<JobRecord, AppError> {
+        let mut written = self.write_script(job)?;
         if self.scheduler.has_lanes() {
-            record.job = self.scheduler.submit(&job, &script)?;
-            self.dir.record(&record)?;
-            return Ok(record);
+            let id = self.scheduler.submit(&self.fleet_job(&written), &written.script)?;
+            written.job.record.job = id;
+            self.dir.record(&written.job.record)?;
+            return Ok(written.job.record);
         }
         // The number is recorded first: a job may run although the answer to its start is lost. A
         // job that finds the marker ends at once.
-        record.job = job.number;
-        self.dir.record(&record)?;
-        self.scheduler.submit(&job, &script).inspect_err(|_| {
+        self.dir.record(&written.job.record)?;
+        let job = self.fleet_job(&written);
+        self.scheduler.submit(&job, &written.script).inspect_err(|_| {
             let text = not_started_marker(job.campaign, job.node, job.number);
-            drop(fs::write(format!("{path}/end.{}.0", job.number), text));
+            drop(fs::write(format!("{}/end.{}.0", job.dir, job.number), text));
         })?;
-        Ok(record)
+        Ok(written.job.record)
     }
+}
+
+/// A job whose script is written.
+struct WrittenJob {
+    job: NewJob,
+    /// Directory of its markers and results.
+    path: String,
+    script: String,
 }
 
 impl NewJob {
@@ -300,9 +381,21 @@ pub fn resume(
     say: &mut dyn FnMut(&str),
 ) -> Result<SubmitCounts, AppError> {
     let _lock = dir.lock()?;
-    let jobs = dir.jobs()?;
     let scheduler = scheduler(config)?;
-    let observer = Observer::new(dir, config, &*scheduler, &jobs);
+    let new = missing_jobs(dir, config, &*scheduler, say)?;
+    let number = highest_number(&dir.jobs()?);
+    Submission { dir, config, scheduler: &*scheduler, number }.submit_all(new, say)
+}
+
+/// Returns the missing jobs of a campaign.
+fn missing_jobs(
+    dir: &CampaignDir,
+    config: &FleetConfig,
+    scheduler: &dyn Scheduler,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<NewJob>, AppError> {
+    let jobs = dir.jobs()?;
+    let observer = Observer::new(dir, config, scheduler, &jobs);
     let mut new = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
         let steps = steps_of(task, &step_runs(&dir.of_node(&task.node), say));
@@ -337,8 +430,7 @@ pub fn resume(
             new.extend(pair_jobs(dir, config, suspect, at % config.max_parallel)?);
         }
     }
-    let number = jobs.iter().map(|record| record.job).max().unwrap_or(0);
-    Submission { dir, config, scheduler: &*scheduler, number }.submit_all(new, say)
+    Ok(new)
 }
 
 /// Returns the jobs of the paired measurements of a suspect, in one lane, so that they run in

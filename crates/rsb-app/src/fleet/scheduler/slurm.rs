@@ -101,10 +101,7 @@ impl Scheduler for Slurm<'_> {
         let command = words(&["squeue", "-h", "--me", "--states=all", "-o", SQUEUE_FORMAT]);
         let lines = run(&command).and_then(|output| Ok(parse_squeue(&output)?));
         match lines {
-            Ok(lines) => {
-                let lines = lines.into_iter().map(|line| (line.job.clone(), line)).collect();
-                QueueSnapshot { lines, ..QueueSnapshot::default() }
-            }
+            Ok(lines) => QueueSnapshot::of(lines),
             Err(_) => QueueSnapshot {
                 silence: Some("the scheduler does not answer".to_owned()),
                 ..QueueSnapshot::default()
