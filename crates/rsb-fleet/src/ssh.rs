@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::config::FleetConfig;
 use crate::engine::SshSection;
 use crate::inventory::{Availability, FleetNode, SchedulerOutputError};
-use crate::submission::{limited_command, quote};
+use crate::submission::{limited_command, lock_file, quote};
 
 /// Seconds to wait for a connection.
 const CONNECT_SECONDS: u32 = 10;
@@ -46,20 +46,6 @@ pub fn ssh_command(ssh: &SshSection, host: &str, control_dir: &str) -> Vec<Strin
     }
     command.extend(["--", host, "/bin/sh", "-s"].map(str::to_owned));
     command
-}
-
-/// Returns the file of the lock that a job holds on its node, as a word of a shell script. Each
-/// account has its own lock.
-fn lock_file(node: &str) -> String {
-    format!("\"${{TMPDIR:-/tmp}}/rusty-stack-bench-$(id -u)-{node}.lock\"")
-}
-
-/// Returns the lines of a job script that take the lock of the node. The lock is released when the
-/// last process of the job ends.
-pub(crate) fn lock_lines(node: &str) -> String {
-    // A failed redirection of `exec` ends the shell, so it is tried before.
-    let file = lock_file(node);
-    format!("(: >>{file}) || finish 74\nexec 9>>{file}\nflock -n 9 || finish 76\n")
 }
 
 /// Returns the script whose output [`parse_probe`] reads.

@@ -241,7 +241,7 @@ pub fn job_script(job: &FleetJob<'_>) -> String {
         quote(job.version),
     );
     if matches!(config.engine(), FleetEngine::Ssh(_)) {
-        script.push_str(&crate::ssh::lock_lines(job.node));
+        script.push_str(&lock_lines(job.node));
     }
     for step in job.steps {
         let from = quote(step.continues.as_deref().unwrap_or_default());
@@ -255,6 +255,20 @@ pub fn job_script(job: &FleetJob<'_>) -> String {
     }
     script.push_str("finish \"$worst\"\n");
     script
+}
+
+/// Returns the file of the lock that a job holds on its node, as a word of a shell script. Each
+/// account has its own lock.
+pub(crate) fn lock_file(node: &str) -> String {
+    format!("\"${{TMPDIR:-/tmp}}/rusty-stack-bench-$(id -u)-{node}.lock\"")
+}
+
+/// Returns the lines of a job script that take the lock of the node. The lock is released when the
+/// last process of the job ends.
+fn lock_lines(node: &str) -> String {
+    // A failed redirection of `exec` ends the shell, so it is tried before.
+    let file = lock_file(node);
+    format!("(: >>{file}) || finish 74\nexec 9>>{file}\nflock -n 9 || finish 76\n")
 }
 
 fn suite_arguments(suite: &SuiteSection) -> String {

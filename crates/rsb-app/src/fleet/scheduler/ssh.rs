@@ -22,7 +22,7 @@ const CURES: &[Cure] = &[
     ("Could not resolve hostname", "correct it in `ssh.hosts`, or add it to ~/.ssh/config"),
     ("Permission denied", "`ssh HOST` must work without a password: add your key (`ssh-copy-id`)"),
     ("Host key verification failed", "accept the key of the host: run `ssh HOST` once by hand"),
-    ("onfiguration option", "correct `ssh.options`"),
+    ("configuration option", "correct `ssh.options`"),
     ("command-line", "correct `ssh.options`"),
 ];
 
