@@ -181,6 +181,8 @@ impl State {
     }
 }
 
+/// How the process of a job ended: `None` without a process, `Some(None)` while it runs.
+#[allow(clippy::option_option)]
 type Ended = Option<Option<std::process::ExitStatus>>;
 
 fn job_of(job: &RunningJob, ended: Ended) -> Value {
@@ -259,13 +261,13 @@ fn answer(stream: TcpStream, state: &Mutex<State>) {
 /// `kubectl` look up whether jobs have dry runs.
 fn dry_run_schema() -> Vec<u8> {
     let field = |number: u8, value: &[u8]| {
-        let mut bytes = vec![number << 3 | 2];
+        let mut bytes = vec![(number << 3) | 2];
         let mut length = value.len();
         while length >= 128 {
-            bytes.push((length % 128) as u8 | 128);
+            bytes.push(u8::try_from(length % 128).unwrap() | 128);
             length /= 128;
         }
-        bytes.push(length as u8);
+        bytes.push(u8::try_from(length).unwrap());
         bytes.extend(value);
         bytes
     };
