@@ -46,7 +46,7 @@ pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use config::ConfigVerb;
 pub use filter::FilterArgs;
-pub use fleet::{FleetArgs, FleetVerb, FleetViewArgs};
+pub use fleet::{FleetArgs, FleetCompareArgs, FleetVerb, FleetViewArgs};
 pub use gate::{GateArgs, JudgeArgs};
 pub use help::{CARD, HelpArgs, everything};
 pub use models::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Places;
-use super::values::text;
+use super::values::{parse_percent, text};
 
 /// Examples of `fleet`.
 pub const FLEET_EXAMPLES: &str = "\
@@ -15,6 +15,7 @@ Examples:
   fleet status --watch        until no job waits or runs
   fleet report                exit 3 if a node is slow, 4 if one is not judged
   fleet resume                measure what is missing, and suspects in pairs with a good node
+  fleet compare may june      the same nodes before and after an upgrade
   fleet advice                the command that drains each slow node; nothing is run";
 
 /// Subcommands of `fleet`.
@@ -58,6 +59,8 @@ pub enum FleetVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Compare two campaigns; exit 3 if a node or class regressed, 4 without a verdict
+    Compare(FleetCompareArgs),
     /// Submit what is missing, and the pairs of suspects
     Resume(FleetArgs),
     /// End the queued and running jobs of a campaign
@@ -75,6 +78,35 @@ pub struct FleetViewArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `fleet compare`.
+#[derive(Debug, Clone, Args)]
+pub struct FleetCompareArgs {
+    /// Baseline: the campaign before the change
+    #[arg(value_name = "BEFORE", value_parser = text())]
+    pub before: String,
+    /// Campaign to judge, after the change
+    #[arg(value_name = "AFTER", value_parser = text())]
+    pub after: String,
+    /// Compare only this node
+    #[arg(long, value_name = "NODE", value_parser = text(), conflicts_with = "class")]
+    pub node: Option<String>,
+    /// Compare only the classes that match this pattern
+    #[arg(long, value_name = "PATTERN", value_parser = text())]
+    pub class: Option<String>,
+    /// Set the threshold for times; `[[threshold]]` in the policy wins [default: 10]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub threshold: Option<f64>,
+    /// Read this configuration [default: fleet.toml]
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Paths of the project's files and directories
+    #[command(flatten, next_help_heading = "Paths")]
+    pub places: Places,
 }
 
 /// The campaign that a subcommand of `fleet` is for.

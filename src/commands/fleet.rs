@@ -3,14 +3,15 @@
 use std::thread;
 use std::time::Duration;
 
-use rsb_app::fleet::{self, CampaignDir, FleetConfig, FleetDocument, SubmitCounts};
+use rsb_app::fleet::{self, CampaignDir, FleetConfig, FleetDocument, NodeSelection, SubmitCounts};
+use rsb_app::judge::{self, JudgeOptions};
 use rsb_app::{ProjectContext, ProjectPaths, notify, project};
-use rsb_model::Timestamp;
+use rsb_model::{Timestamp, Verdict};
 use rsb_report::Style;
 use rsb_report::number::format_count;
 use serde::Serialize;
 
-use crate::cli::{FleetArgs, FleetVerb, Places};
+use crate::cli::{FleetArgs, FleetCompareArgs, FleetVerb, Places};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -46,6 +47,7 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
         FleetVerb::Report { campaign, json } => {
             ChosenCampaign::open(campaign)?.report(*json, style)
         }
+        FleetVerb::Compare(args) => compare(args, style),
         FleetVerb::Resume(args) => {
             let ChosenCampaign { config, dir } = ChosenCampaign::open(args)?;
             let counts = fleet::resume(&dir, &config, &mut console::say)?;
@@ -79,6 +81,23 @@ fn print(json: bool, document: &impl Serialize, text: impl FnOnce() -> String) -
 /// Returns what `--version` prints.
 fn version() -> String {
     format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+}
+
+fn compare(args: &FleetCompareArgs, style: Style) -> CliResult {
+    let config = fleet::read_config(args.file.as_deref())?;
+    let options = JudgeOptions { threshold: args.threshold, ..JudgeOptions::default() };
+    let (_, judge) = judge::open(&args.places.paths(), &options, &mut console::tell)?;
+    let before = CampaignDir::open(&config, Some(&args.before))?;
+    let after = CampaignDir::open(&config, Some(&args.after))?;
+    let selection = NodeSelection { node: args.node.clone(), class: args.class.clone() };
+    let document =
+        fleet::compare([&before, &after], &config, &judge, &selection, &mut console::say)?;
+    print(args.json, &document, || fleet::comparison_text(&document, style))?;
+    Ok(match document.verdict {
+        Verdict::Regressed => Exit::Regression,
+        Verdict::Inconclusive | Verdict::NotComparable => Exit::NoVerdict,
+        Verdict::Improved | Verdict::Unchanged => Exit::Pass,
+    })
 }
 
 fn submit(args: &FleetArgs) -> CliResult {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::common::slurm::{Cluster, NODES};
 use crate::common::{Bench, says};
+use crate::schemas::check;
 
 /// Script that prints the time of a process: 10 ms to 10.02 ms, and 10 % more on the node named in
 /// the file `slow`.
@@ -123,6 +124,22 @@ fn one_slow_node_of_twelve_is_called_after_its_pairs_and_none_without_it() {
     let sent = titles(&slow);
     assert_eq!(sent.len(), 1, "{sent:?}");
     says(&sent[0], &["campaign first: node slow: n8 +10."]);
+
+    slow.write("slow", "none");
+    slow.run("fleet submit --campaign before").expect(0);
+    cluster.wait(&slow);
+    let compared = slow.run("fleet compare before first --threshold 5 --json").expect(3).json();
+    check("fleet-comparison", &compared);
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["node"] == "n8"), "{compared:#}");
+    assert_eq!(compared["totals"]["no_verdict"], 0, "{compared:#}");
+    slow.run("fleet compare before first --threshold 5 --node n8").expect(3);
+    let class = slow.run("fleet compare before first --threshold 5 --class mi300x*").expect(0);
+    says(&class.stdout, &["PASS: first against before, 6 nodes, threshold 5 %: 0 regressed"]);
+    let back = slow.run("fleet compare first before --threshold 5").expect(0).stdout;
+    says(&back, &["Improved", "2 improved"]);
+    says(&slow.run("fleet compare first first").expect(2).stderr, &["name two campaigns"]);
+    says(&slow.run("fleet compare first before --node n99").expect(2).stderr, &["no node of"]);
 
     let healthy = bench(&cluster, "none");
     healthy.run("fleet submit").expect(0);

@@ -52,6 +52,7 @@ fn schemas_follow_the_types() {
         ("compatibility", schema_of::<rsb_model::record::CompatibilityDocument>()),
         ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
         ("first-day", schema_of::<rsb_model::record::FirstDayDocument>()),
+        ("fleet-comparison", schema_of::<rsb_model::record::FleetComparison>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),
         ("notification", schema_of::<rsb_notify::NotificationDocument>()),

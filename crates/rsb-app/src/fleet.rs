@@ -6,6 +6,7 @@
 
 mod alerts;
 mod campaign;
+mod compare;
 mod measured;
 mod metrics;
 mod pairs;
@@ -31,13 +32,16 @@ use scheduler::scheduler;
 
 pub use alerts::alerts;
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
+pub use compare::{NodeSelection, compare};
 pub use measured::{CollectCounts, collect};
 pub use metrics::metrics;
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
 pub use submit::{SubmitCounts, manifests, resume, submit};
-pub use text::{advice_text, nodes_text, plan_text, report_text, status_text};
+pub use text::{
+    advice_text, comparison_text, nodes_text, plan_text, report_text, status_text,
+};
 
 /// Nodes by hardware class, as the scheduler lists them.
 #[derive(Debug, Serialize)]

@@ -4,6 +4,7 @@ mod compared;
 mod comparison;
 mod device_metrics;
 mod first_day;
+mod fleet_comparison;
 mod health;
 mod installation;
 mod models;
@@ -35,6 +36,9 @@ pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
 pub use first_day::{
     CheckCounts, CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange,
     FirstDayDocument,
+};
+pub use fleet_comparison::{
+    FleetComparison, FleetComparisonRow, FleetTotals, SoftwareChange, UncomparedNode,
 };
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use installation::{InstallationInfo, PerformanceBaseline};

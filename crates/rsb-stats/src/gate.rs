@@ -32,6 +32,7 @@ use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Run, Times
 
 pub use compared::with_statistics;
 pub use paired::with_paired;
+pub use summary::overall;
 pub use turns::{FirstCall, gate_in_turns, gate_in_turns_confirmed};
 
 use crate::compare::Pair;

@@ -417,6 +417,12 @@ impl Policy {
         Ok(())
     }
 
+    /// Divides the error rate of the intervals among `comparisons` separate comparisons, so that it
+    /// holds for all of them together.
+    pub fn share_alpha(&mut self, comparisons: usize) {
+        self.alpha /= comparisons.max(1) as f64;
+    }
+
     /// Sets the multiple of the threshold from which a regression is critical.
     ///
     /// # Errors

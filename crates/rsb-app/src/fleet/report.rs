@@ -177,12 +177,14 @@ fn unmeasured(progress: Option<NodeProgress>) -> NodeTrouble {
 }
 
 /// Adds the GPUs and software versions that a run found on the node.
-fn add_probe(node: &mut FleetNode, environment: &Environment) {
+pub(super) fn add_probe(node: &mut FleetNode, environment: &Environment) {
     node.fingerprint = Some(Fingerprint::of(environment).slug());
     node.probed_gpus = u32::try_from(environment.gpus.len()).ok();
     let driver = environment.gpus.iter().find_map(|gpu| gpu.driver.clone());
+    let firmware = environment.gpus.iter().find_map(|gpu| gpu.vbios.clone());
     for (key, value) in [
         ("driver", driver),
+        ("firmware", firmware),
         ("rocm", environment.rocm.clone()),
         ("cuda", environment.cuda.clone()),
         ("kernel", environment.kernel.clone()),

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use rsb_fleet::{
     FleetConfig, FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice,
 };
-use rsb_report::number::{count_words, format_count};
-use rsb_report::{Cell, Column, Style, Table, Tone};
+use rsb_model::Verdict;
+use rsb_model::record::{FleetComparison, FleetComparisonRow, SoftwareChange};
+use rsb_report::number::{
+    count_words, format_count, format_interval, format_percent, format_threshold,
+};
+use rsb_report::{Cell, Column, Style, Table, Tone, comparison};
 
 use super::progress::NodeStatus;
 use super::{FleetDocument, NodesDocument, PlanDocument, StatusDocument};
@@ -217,4 +221,88 @@ pub fn advice_text(document: &FleetDocument, config: &FleetConfig) -> String {
         return format!("no node of campaign {} is slow\n", document.campaign);
     }
     format!("# commands to drain the slow nodes; nothing was run\n{}\n", commands.join("\n"))
+}
+
+/// Returns the cases that moved or have no verdict, the changed software, and the totals. A row of
+/// a node that repeats the verdict on its class is counted instead of listed.
+pub fn comparison_text(document: &FleetComparison, style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("class or node"),
+        Column::elided("case"),
+        Column::left("verdict"),
+        Column::right("change"),
+        Column::right("interval"),
+        Column::wrapped("reason"),
+    ]);
+    let mut folded = 0;
+    for row in &document.rows {
+        if repeats_class(row, &document.rows) {
+            folded += 1;
+            continue;
+        }
+        let comparison = &row.comparison;
+        let change = comparison.difference_percent.map(format_percent).unwrap_or_default();
+        let interval = comparison.confidence_interval.map(format_interval).unwrap_or_default();
+        let reason = if comparison.verdict.is_decided() { "" } else { &comparison.reason };
+        table.push([
+            Cell::from(row.node.as_ref().unwrap_or(&row.class)),
+            Cell::from(format!("{} {}", comparison.id, comparison.metric)),
+            Cell::with_tone(comparison.verdict.as_str(), comparison::tone(comparison.verdict)),
+            Cell::from(change),
+            Cell::from(interval),
+            Cell::from(reason),
+        ]);
+    }
+    let mut lines = Vec::new();
+    if folded > 0 {
+        let rows = format_count(folded, "row of a node", "rows of nodes");
+        lines.push(format!("{rows} with the verdict of the class, not listed"));
+    }
+    lines.extend(document.software.iter().map(software_line));
+    for node in &document.not_compared {
+        lines.push(format!("not compared: {}: {}", node.node, node.why));
+    }
+    if !document.new.is_empty() {
+        lines.push(format!("only in {}: {}", document.current, document.new.join(", ")));
+    }
+    lines.extend(document.notes.iter().map(|note| format!("note: {note}")));
+    let totals = &document.totals;
+    let word = match document.verdict {
+        Verdict::Regressed => "REGRESSED",
+        Verdict::Improved | Verdict::Unchanged => "PASS",
+        Verdict::Inconclusive | Verdict::NotComparable => "NO VERDICT",
+    };
+    lines.push(format!(
+        "{word}: {} against {}, {}, threshold {}: {} regressed, {} improved, {} unchanged, {} \
+         without a verdict",
+        document.current,
+        document.baseline,
+        format_count(document.nodes, "node", "nodes"),
+        format_threshold(document.threshold_percent),
+        totals.regressed,
+        totals.improved,
+        totals.unchanged,
+        totals.no_verdict
+    ));
+    let table = if table.is_empty() { String::new() } else { table.text(style) };
+    table + &paragraph(&lines)
+}
+
+/// Returns whether the row of a node has the verdict that the case has over the whole class.
+fn repeats_class(row: &FleetComparisonRow, rows: &[FleetComparisonRow]) -> bool {
+    row.node.is_some()
+        && rows.iter().take_while(|other| other.node.is_none()).any(|other| {
+            let (own, class) = (&row.comparison, &other.comparison);
+            other.class == row.class
+                && class.id == own.id
+                && class.metric == own.metric
+                && class.verdict == own.verdict
+        })
+}
+
+fn software_line(change: &SoftwareChange) -> String {
+    let [before, after] =
+        [&change.before, &change.after].map(|version| version.as_deref().unwrap_or("none"));
+    let nodes = format_count(change.nodes.len(), "node", "nodes");
+    format!("{}: {before} before, {after} now, on {nodes}", change.name)
 }

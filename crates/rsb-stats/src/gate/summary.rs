@@ -10,7 +10,7 @@ use crate::compare::LARGEST;
 use crate::policy::Policy;
 
 /// Returns the overall verdict; Inconclusive if there are no comparisons.
-pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
+pub fn overall(comparisons: &[Comparison]) -> Verdict {
     let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
     if has_verdict(comparisons, Verdict::Regressed) {
         Verdict::Regressed
