@@ -10,6 +10,7 @@ use super::values::{parse_percent, text};
 /// Examples of `fleet`.
 pub const FLEET_EXAMPLES: &str = "\
 Examples:
+  fleet init                  write fleet.toml with the partitions and classes found
   fleet plan                  what would run where, from fleet.toml; nothing is submitted
   fleet submit                one job per node, at most `max_parallel` at a time
   fleet status --watch        until no job waits or runs
@@ -21,6 +22,12 @@ Examples:
 /// Subcommands of `fleet`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FleetVerb {
+    /// Write a fleet.toml for the cluster here, as its scheduler reports it
+    Init {
+        /// Write this file [default: fleet.toml]
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
     /// List the nodes by hardware class, with missing GPUs and differing software
     Nodes(FleetViewArgs),
     /// Show the planned jobs and their duration; submit nothing

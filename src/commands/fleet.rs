@@ -22,6 +22,11 @@ use crate::{console, show};
 /// directory of the campaign cannot be read or written.
 pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
     match verb {
+        FleetVerb::Init { file } => {
+            let written = fleet::init(file.as_deref(), &std::env::current_exe()?)?;
+            show::text(&format!("wrote {}; `fleet plan` checks it", written.display()))?;
+            Ok(Exit::Pass)
+        }
         FleetVerb::Nodes(args) => {
             let nodes = fleet::nodes(&fleet::read_config(args.file.as_deref())?)?;
             print(args.json, &nodes, || fleet::nodes_text(&nodes, style))

@@ -9,19 +9,19 @@ use crate::common::{Bench, says};
 use crate::schemas::check;
 
 /// Script that prints the time of a process: 10 ms to 10.02 ms, and 10 % more on the node named in
-/// the file `slow`.
+/// the file `slow`. `pause-NODE`, or `pause`, holds the seconds that it waits before.
 const TIMES: &str = r#"#!/bin/sh
 name=${SLURMD_NODENAME:-$FLEET_NODE}
 factor=1000
 [ "$name" = "$(cat {dir}/slow)" ] && factor=1100
-pause=$(cat {dir}/pause)
+pause=$(cat {dir}/pause-$name 2>/dev/null || cat {dir}/pause)
 [ "$pause" = 0 ] || sleep "$pause"
 seed=$(printf '%s %s' "$name" "$PPID" | cksum | cut -d ' ' -f 1)
 echo "took $((factor * (100000 + seed % 200)))e-7 ms"
 "#;
 
 /// Prepares a directory with a configuration for `cluster`.
-fn bench(cluster: &Cluster, slow: &str) -> Bench {
+pub fn bench(cluster: &Cluster, slow: &str) -> Bench {
     let bench = Bench::new().set("SLURM_CONF", &cluster.conf());
     scripted(bench, slow, "[slurm]\npartition = \"main\"\n")
 }
@@ -81,6 +81,11 @@ pub fn run_count(bench: &Bench) -> usize {
 fn one_slow_node_of_twelve_is_called_after_its_pairs_and_none_without_it() {
     let Some(cluster) = Cluster::start() else { return };
     let slow = bench(&cluster, "n8");
+    says(&slow.run("fleet init").expect(2).stderr, &["`fleet.toml` exists", "--file"]);
+    slow.run("fleet init --file written.toml").expect(0);
+    let planned = slow.run("fleet plan --file written.toml").expect(0).stdout;
+    says(&planned, &["mi300x:4gpu", "mi250:4gpu", "gpu-performance", "12 nodes, 41 min"]);
+
     let nodes = slow.run("fleet nodes --json").expect(0).json();
     let classes = nodes["classes"].as_array().unwrap();
     assert_eq!(classes.len(), 2, "{nodes:#}");
@@ -311,10 +316,17 @@ fn what_cannot_run_is_refused_with_the_cure_and_nothing_is_submitted() {
 #[test]
 fn without_a_scheduler_the_cure_is_named() {
     let bench = Bench::new().set("PATH", "/nonexistent");
-    says(&bench.run("fleet plan").expect(2).stderr, &["fleet.toml", "--file"]);
+    says(&bench.run("fleet plan").expect(2).stderr, &["`fleet init`", "--file"]);
+    says(&bench.run("fleet init").expect(2).stderr, &["no `sinfo` in PATH", "login node"]);
+    assert!(!bench.path("fleet.toml").exists());
     bench.write(
         "fleet.toml",
-        "results_dir = \"/tmp\"\n[slurm]\n[[suite]]\nsuite = \"quick\"\nminutes = 1\n",
+        "results_dir = \"/tmp\"
+[slurm]
+[[suite]]
+suite = \"quick\"
+minutes = 1
+",
     );
     says(&bench.run("fleet submit").expect(2).stderr, &["no `sinfo` in PATH", "login node"]);
 }

@@ -21,14 +21,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use rsb_fleet::{
-    CampaignPlan, FLEET_FILE_NAME, FleetNode, HardwareClass, PlanInput, hardware_classes,
-    plan_campaign,
+    CampaignPlan, FLEET_FILE_NAME, FleetNode, HardwareClass, PlanInput, SlurmSection, StarterInput,
+    hardware_classes, plan_campaign, starter_file, starting_partition,
 };
 use rsb_model::format::FORMAT_VERSION;
+use rsb_store::output;
 use serde::Serialize;
 
-use crate::AppError;
-use scheduler::scheduler;
+use crate::{AppError, output_error};
+use scheduler::slurm::{Slurm, partitions};
+use scheduler::{Scheduler as _, scheduler};
 
 pub use alerts::alerts;
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
@@ -39,9 +41,7 @@ pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
 pub use submit::{SubmitCounts, manifests, resume, submit};
-pub use text::{
-    advice_text, comparison_text, nodes_text, plan_text, report_text, status_text,
-};
+pub use text::{advice_text, comparison_text, nodes_text, plan_text, report_text, status_text};
 
 /// Nodes by hardware class, as the scheduler lists them.
 #[derive(Debug, Serialize)]
@@ -64,6 +64,33 @@ pub struct PlanDocument {
     pub plan: CampaignPlan,
 }
 
+/// Writes a configuration of the cluster here to `path`, `fleet.toml` if it is `None`, and returns
+/// its path. `program` is the path of the program.
+///
+/// # Errors
+/// If the file exists or cannot be written, or the scheduler does not answer.
+pub fn init(path: Option<&Path>, program: &Path) -> Result<PathBuf, AppError> {
+    let path = path.map_or_else(|| PathBuf::from(FLEET_FILE_NAME), Path::to_owned);
+    // A dangling link is kept, too.
+    if path.symlink_metadata().is_ok() {
+        return Err(AppError::usage(anyhow!(
+            "`{}` exists and is not changed; write another with --file",
+            path.display()
+        )));
+    }
+    let partitions = partitions()?;
+    let partition = starting_partition(&partitions).map(|one| one.name.clone());
+    let section = SlurmSection { partition, ..SlurmSection::default() };
+    let text = starter_file(&StarterInput {
+        program: &program.display().to_string(),
+        results_dir: &std::env::current_dir()?.join("fleet").display().to_string(),
+        partitions: &partitions,
+        nodes: &Slurm { section: &section }.inventory()?,
+    });
+    output::write(&path, &text).map_err(output_error)?;
+    Ok(path)
+}
+
 /// Reads the configuration file, `fleet.toml` if `path` is `None`.
 ///
 /// # Errors
@@ -73,8 +100,7 @@ pub fn read_config(path: Option<&Path>) -> Result<FleetConfig, AppError> {
     let shown = path.display();
     let text = rsb_store::read_text(&path).map_err(|error| {
         AppError::usage(anyhow!(
-            "cannot read `{shown}`: {error}; write one as in docs/how-to/fleet.md, or name it with \
-             --file"
+            "cannot read `{shown}`: {error}; write one with `fleet init`, or name it with --file"
         ))
     })?;
     FleetConfig::parse(&text).map_err(|error| AppError::usage(anyhow!("`{shown}`: {error}")))

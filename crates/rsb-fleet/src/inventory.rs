@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 /// A custom text format is stable across versions of Slurm; its JSON output is not.
 pub const SINFO_FORMAT: &str = "%N|%T|%f|%G|%c";
 
+/// Format of `sinfo -h -o FORMAT` that [`parse_partitions`] reads: name with `*` if it is the
+/// default, number of nodes, time limit.
+pub const PARTITION_FORMAT: &str = "%P|%D|%l";
+
 /// Error for output of a scheduler that does not have the requested format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -148,6 +152,63 @@ pub fn parse_sinfo(text: &str) -> Result<Vec<FleetNode>, SchedulerOutputError> {
         nodes.entry(node.name.clone()).or_insert(node);
     }
     Ok(nodes.into_values().collect())
+}
+
+/// A partition of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// Name.
+    pub name: String,
+    /// Whether jobs that name no partition use it.
+    pub is_default: bool,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Longest allowed time of a job; `None` if unlimited.
+    pub limit_minutes: Option<u64>,
+}
+
+/// Parses the output of `sinfo -h -o` with [`PARTITION_FORMAT`].
+///
+/// # Errors
+/// If a line has another format.
+pub fn parse_partitions(text: &str) -> Result<Vec<Partition>, SchedulerOutputError> {
+    let mut partitions = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        partitions.push(partition(line.trim()).ok_or_else(|| SchedulerOutputError {
+            command: "sinfo",
+            line: at + 1,
+            expected: PARTITION_FORMAT,
+            text: line.to_owned(),
+        })?);
+    }
+    Ok(partitions)
+}
+
+fn partition(line: &str) -> Option<Partition> {
+    let parts: Vec<&str> = line.split('|').collect();
+    let [name, nodes, limit] = parts.as_slice() else { return None };
+    Some(Partition {
+        name: name.trim_end_matches('*').to_owned(),
+        is_default: name.ends_with('*'),
+        nodes: nodes.parse().ok()?,
+        limit_minutes: limit_minutes(limit),
+    })
+}
+
+/// Returns the whole minutes of a time such as `1-12:00:00`, `12:00:00` or `30:00`. `None` for
+/// `infinite` and other words.
+fn limit_minutes(text: &str) -> Option<u64> {
+    let (days, time) = match text.split_once('-') {
+        Some((days, time)) => (days.parse::<u64>().ok()?, time),
+        None => (0, text),
+    };
+    let parts: Option<Vec<u64>> = time.split(':').map(|part| part.parse().ok()).collect();
+    let (hours, minutes) = match parts?.as_slice() {
+        [hours, minutes, _] => (*hours, *minutes),
+        [minutes, _] => (0, *minutes),
+        _ => return None,
+    };
+    Some((days * 24 + hours) * 60 + minutes)
 }
 
 fn sinfo_node(line: &str) -> Option<FleetNode> {
@@ -356,6 +417,22 @@ n3|mixed-|(null)|(null)|32
 
     fn racks() -> BTreeMap<String, String> {
         BTreeMap::from([("rack".to_owned(), "rack-*".to_owned())])
+    }
+
+    #[test]
+    fn limits_of_partitions_are_minutes() {
+        for (text, expected) in [
+            ("infinite", None),
+            ("30:00", Some(30)),
+            ("2:00:00", Some(120)),
+            ("1-12:00:00", Some(2160)),
+            ("n/a", None),
+        ] {
+            assert_eq!(limit_minutes(text), expected, "{text}");
+        }
+        let partitions = parse_partitions("main*|12|infinite\n").unwrap();
+        assert!(partitions[0].is_default && partitions[0].nodes == 12, "{partitions:?}");
+        assert!(parse_partitions("sinfo: error").is_err());
     }
 
     #[test]

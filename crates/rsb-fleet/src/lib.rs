@@ -16,6 +16,7 @@ pub mod kubernetes;
 pub mod plan;
 pub mod progress;
 pub mod ssh;
+pub mod starter;
 pub mod submission;
 pub mod verdict;
 
@@ -23,14 +24,15 @@ pub use advice::drain_advice;
 pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, SuiteSection};
 pub use engine::{FleetEngine, KubernetesSection, SlurmSection, SshSection};
 pub use inventory::{
-    Availability, FleetNode, HardwareClass, SINFO_FORMAT, SchedulerOutputError, hardware_classes,
-    parse_node_details, parse_sinfo,
+    Availability, FleetNode, HardwareClass, PARTITION_FORMAT, Partition, SINFO_FORMAT,
+    SchedulerOutputError, hardware_classes, parse_node_details, parse_partitions, parse_sinfo,
 };
 pub use plan::{CampaignPlan, NodeTask, PlanInput, SkippedNode, plan_campaign};
 pub use progress::{
     JobObservation, NodeProgress, QueueAnswer, QueueLine, SQUEUE_FORMAT, node_progress,
     not_started_marker, parse_squeue,
 };
+pub use starter::{StarterInput, starter_file, starting_partition};
 pub use submission::{
     FleetJob, JobStep, is_caller_variable, is_campaign_name, job_script, limited_command,
     node_directory, pair_directory, parse_job_id, sbatch_command,

@@ -1,7 +1,7 @@
 //! Engines that start the jobs of a campaign, through their commands as child processes.
 
 mod kubernetes;
-mod slurm;
+pub(super) mod slurm;
 mod ssh;
 
 use std::collections::BTreeMap;

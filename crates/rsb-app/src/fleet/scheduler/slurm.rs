@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::anyhow;
 use rsb_fleet::{
-    FleetJob, FleetNode, SINFO_FORMAT, SQUEUE_FORMAT, SlurmSection, parse_job_id,
-    parse_node_details, parse_sinfo, parse_squeue, sbatch_command,
+    FleetJob, FleetNode, PARTITION_FORMAT, Partition, SINFO_FORMAT, SQUEUE_FORMAT, SlurmSection,
+    parse_job_id, parse_node_details, parse_partitions, parse_sinfo, parse_squeue, sbatch_command,
 };
 
 use super::super::campaign::{CampaignDir, JobRecord};
@@ -26,8 +26,13 @@ const CURES: &[Cure] = &[
 ];
 
 /// Slurm with its section of the configuration.
-pub(super) struct Slurm<'a> {
-    pub(super) section: &'a SlurmSection,
+pub(in crate::fleet) struct Slurm<'a> {
+    pub(in crate::fleet) section: &'a SlurmSection,
+}
+
+/// Returns the partitions of the cluster.
+pub(in crate::fleet) fn partitions() -> Result<Vec<Partition>, AppError> {
+    Ok(parse_partitions(&run(&words(&["sinfo", "-h", "-o", PARTITION_FORMAT]))?)?)
 }
 
 /// Runs a command of Slurm and returns its standard output.
