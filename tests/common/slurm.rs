@@ -76,8 +76,13 @@ impl Cluster {
              SelectTypeParameters=CR_Core\nGresTypes=gpu\nReturnToService=1\nSlurmdTimeout=10\n\
              KillWait=20\nAccountingStorageType=accounting_storage/none\n\
              JobAcctGatherType=jobacct_gather/none\n\
-             SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0\n"
+             SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0\n\
+             Prolog={dir}/prolog\nTaskProlog={dir}/task-prolog\n"
         );
+        // They act on the files that `fail_prolog` and `rename_node` write.
+        self.write_script("prolog", &format!("[ ! -e {dir}/broken-$SLURMD_NODENAME ]\n"));
+        let renamed = format!("cat {dir}/renamed-$SLURMD_NODENAME 2>/dev/null; true\n");
+        self.write_script("task-prolog", &renamed);
         let mut gres = String::new();
         for (at, node) in NODES.iter().enumerate() {
             let model = if at < 6 { "mi300x" } else { "mi250" };
@@ -115,6 +120,47 @@ impl Cluster {
         }
         let began = Instant::now();
         while self.text("sinfo", &["-h", "-N", "-t", "idle", "-o", "%N"]).lines().count() < 12 {
+            assert!(began.elapsed() < LONGEST, "{}", self.text("sinfo", &["-N", "-l"]));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn write_script(&self, name: &str, lines: &str) {
+        fs::write(self.path(name), format!("#!/bin/sh\n{lines}")).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Lets the prolog of jobs on `node` fail, or succeed again.
+    pub fn fail_prolog(&self, node: &str, fails: bool) {
+        let file = self.path(&format!("broken-{node}"));
+        if fails {
+            fs::write(file, "").unwrap();
+            return;
+        }
+        fs::remove_file(file).unwrap();
+        self.text("scontrol", &["update", &format!("nodename={node}"), "state=resume"]);
+    }
+
+    /// Lets `node` report another name to its jobs; its own name removes the file.
+    pub fn rename_node(&self, node: &str, name: &str) {
+        let file = self.path(&format!("renamed-{node}"));
+        if node == name {
+            fs::remove_file(file).unwrap();
+        } else {
+            fs::write(file, format!("export SLURMD_NODENAME={name}\n")).unwrap();
+        }
+    }
+
+    /// Restarts the daemon of `node` with one GPU instead of four.
+    pub fn remove_gpus(&self, node: &str) {
+        let gres = fs::read_to_string(self.path("gres.conf")).unwrap();
+        let fewer = gres.replace(&format!("{node}-gpu[0-3]"), &format!("{node}-gpu0"));
+        fs::write(self.path("gres.conf"), fewer).unwrap();
+        self.stop(&format!("slurmd-{node}.pid"), Signal::TERM);
+        std::thread::sleep(Duration::from_millis(500));
+        run(Command::new("slurmd").args(["-f", &self.conf(), "-N", node]));
+        let began = Instant::now();
+        while self.text("sinfo", &["-h", "-N", "-n", node, "-o", "%T"]).contains("idle") {
             assert!(began.elapsed() < LONGEST, "{}", self.text("sinfo", &["-N", "-l"]));
             std::thread::sleep(Duration::from_millis(200));
         }

@@ -25,6 +25,7 @@ mod fake_gpu;
 mod first_day;
 mod first_screen;
 mod fleet;
+mod fleet_faults;
 mod fleet_kubernetes;
 mod fleet_ssh;
 mod gate;

@@ -44,6 +44,13 @@ pub struct QueueLine {
     pub reason: String,
 }
 
+impl QueueLine {
+    /// Returns whether the job has not started.
+    fn is_waiting(&self) -> bool {
+        WAITING.contains(&self.state.as_str())
+    }
+}
+
 /// Status of a job according to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueAnswer<'a> {
@@ -176,7 +183,13 @@ pub fn parse_squeue(text: &str) -> Result<Vec<QueueLine>, SchedulerOutputError> 
 pub fn node_progress(seen: &JobObservation<'_>) -> NodeProgress {
     let start = marker(seen.start, seen.campaign);
     if let Some(end) = marker(seen.end, seen.campaign) {
-        return end_state(&end, seen.node);
+        // The end of an attempt is not that of a job that the administrator requeued.
+        return match seen.queue {
+            QueueAnswer::Listed(line) if end.exit != Some(0) && line.is_waiting() => {
+                NodeProgress::Queued { why: line.reason.clone() }
+            }
+            _ => end_state(&end, seen.node),
+        };
     }
     if let Some(start) = &start
         && start.node != seen.node
@@ -215,7 +228,7 @@ fn wrong_node(found: &str, expected: &str) -> NodeProgress {
 
 fn listed_state(line: &QueueLine, is_started: bool, seen: &JobObservation<'_>) -> NodeProgress {
     let state = line.state.as_str();
-    if WAITING.contains(&state) {
+    if line.is_waiting() {
         return NodeProgress::Queued { why: line.reason.clone() };
     }
     if ACTIVE.contains(&state) {
@@ -338,6 +351,22 @@ mod tests {
             assert_eq!(word(&progress), expected, "{state}: {progress:?}");
         }
         assert!(parse_squeue("slurm_load_jobs error").is_err());
+    }
+
+    #[test]
+    fn a_requeued_job_has_not_ended() {
+        for (exit, state, expected) in [
+            (143, "PENDING", "queued"),
+            (143, "RUNNING", "failed"),
+            (143, "TIMEOUT", "failed"),
+            (0, "PENDING", "done"),
+        ] {
+            let lines = parse_squeue(&format!("7|{state}||BeginTime\n")).unwrap();
+            let end = format!("campaign=c\nnode=n1\njob=7.0\nexit={exit}\n");
+            let queue = QueueAnswer::Listed(&lines[0]);
+            let progress = node_progress(&JobObservation { queue, end: Some(&end), ..seen() });
+            assert_eq!(word(&progress), expected, "{exit} {state}: {progress:?}");
+        }
     }
 
     #[test]
