@@ -17,7 +17,7 @@ pub const NODES: [&str; 12] =
     ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
 
 /// Maximum time to wait for a condition.
-const LONGEST: Duration = Duration::from_secs(90);
+const LONGEST: Duration = Duration::from_mins(3);
 
 /// A running cluster; its daemons are stopped when this value is dropped.
 pub struct Cluster {

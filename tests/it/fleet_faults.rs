@@ -33,7 +33,7 @@ fn configure(bench: &Bench, before: &str, after: &str) {
 fn wait_for(what: &str, mut is_done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_done() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(began.elapsed() < Duration::from_mins(3), "{what}");
         std::thread::sleep(Duration::from_millis(300));
     }
 }
@@ -95,11 +95,11 @@ fn faults_of_five_jobs_at_once_lose_and_double_no_case() {
         nodes.into_iter().find(|one| one["node"] == "n4").unwrap()
     };
     wait_for("n4 is queued again", || of_requeued()["state"] == "queued");
-    bench.run("fleet resume").expect(0);
-    assert_eq!(of_requeued()["job"].to_string(), requeued, "a queued job is not repeated");
+    assert_eq!(of_requeued()["job"].to_string(), requeued);
     wait_for("the job of n4 runs on n6", || {
         update(&requeued, "ReqNodeList=n6");
         update(&requeued, "StartTime=now+1");
+        std::thread::sleep(Duration::from_secs(3));
         of_requeued()["state"] == "failed"
     });
     cluster.wait(&bench);
@@ -113,7 +113,8 @@ fn faults_of_five_jobs_at_once_lose_and_double_no_case() {
     ] {
         says(&reason(&report, node), &[expected]);
     }
-    assert_eq!(in_state(&report, "ok").len(), 8, "{report:#}");
+    assert_eq!(in_state(&report, "error"), ["n0", "n1", "n2", "n4"], "{report:#}");
+    assert_eq!(in_state(&report, "undecided"), ["n3", "n5"], "two are no class: {report:#}");
     says(&bench.run("fleet collect").expect(0).stdout, &["8 runs collected"]);
 
     cluster.fail_prolog("n1", false);
@@ -126,8 +127,6 @@ fn faults_of_five_jobs_at_once_lose_and_double_no_case() {
     assert_eq!(in_state(&report, "ok").len(), NODES.len(), "{report:#}");
     says(&bench.run("fleet collect").expect(0).stdout, &["4 runs collected, 8 already"]);
     each_case_is_stored_once(&bench, NODES.len());
-    let ahead = bench.run("history --json").expect(0).stdout;
-    says(&ahead, &["custom"]);
 }
 
 /// A small file system of its own, unmounted when this value is dropped.
@@ -183,8 +182,8 @@ fn a_shared_directory_that_cannot_be_written_for_a_while_costs_no_case() {
     let refused = bench.run("fleet submit --campaign other").expect(2).stderr;
     says(&refused, &["cannot create", "`results_dir`"]);
     cluster.text("scontrol", &["update", "partitionname=main", "state=up"]);
-    wait_for("a job starts", || !cluster.text("squeue", &["-h", "-t", "PD"]).contains("n0"));
-    std::thread::sleep(Duration::from_secs(3));
+    let failed = ["-h", "--states=FAILED", "-o", "%r"];
+    wait_for("a job fails", || cluster.text("squeue", &failed).contains("JobLaunchFailure"));
     assert!(disk.command("mount", &["-o", "remount,rw"]));
     cluster.wait(&bench);
 
@@ -211,7 +210,7 @@ fn a_shared_directory_that_cannot_be_written_for_a_while_costs_no_case() {
 fn two_campaigns_at_once_and_nodes_without_their_gpus_mix_no_results() {
     let Some(cluster) = Cluster::start() else { return };
     let bench = bench(&cluster, "none");
-    let short = ["n9", "n10", "n11"];
+    let short = ["n5", "n11"];
     for node in short {
         cluster.remove_gpus(node);
     }
@@ -222,14 +221,14 @@ fn two_campaigns_at_once_and_nodes_without_their_gpus_mix_no_results() {
         wait_for(campaign, || {
             let status = bench.run(&["fleet", "status", "--json", "--campaign", campaign]);
             let nodes = status.expect(0).json()["nodes"].as_array().unwrap().clone();
-            assert_eq!(nodes.len(), 9, "{nodes:#?}");
+            assert_eq!(nodes.len(), 10, "{nodes:#?}");
             nodes.iter().all(|node| node["state"] == "done")
         });
         let report = bench.run(&["fleet", "report", "--campaign", campaign]).expect(0).stdout;
-        says(&report, &["skipped: node n9", "inval", &format!("{campaign}: 9 ok")]);
+        says(&report, &["skipped: node n11", "inval", &format!("{campaign}: 10 ok")]);
         let collect = ["fleet", "collect", "--campaign", campaign];
-        says(&bench.run(&collect).expect(0).stdout, &["9 runs collected, 0 already"]);
+        says(&bench.run(&collect).expect(0).stdout, &["10 runs collected, 0 already"]);
     }
-    each_case_is_stored_once(&bench, 18);
+    each_case_is_stored_once(&bench, 20);
     assert!(Path::new(&bench.path("shared/one")).is_dir());
 }
