@@ -1,11 +1,12 @@
 //! Arguments of `fleet`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::Places;
-use super::values::{parse_percent, text};
+use super::values::{parse_percent, parse_time, text};
 
 /// Examples of `fleet`.
 pub const FLEET_EXAMPLES: &str = "\
@@ -33,7 +34,14 @@ pub enum FleetVerb {
     /// Show the planned jobs and their duration; submit nothing
     Plan(FleetViewArgs),
     /// Submit a campaign: one job per node
-    Submit(FleetArgs),
+    Submit {
+        /// Which campaign
+        #[command(flatten)]
+        campaign: FleetArgs,
+        /// Repeat the suites for this long, such as 8h [default: `duration`, or once]
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
+        duration: Option<Duration>,
+    },
     /// Print the Kubernetes jobs of a campaign instead of creating them
     Manifests(FleetArgs),
     /// Show the progress of the jobs

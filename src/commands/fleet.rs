@@ -35,7 +35,7 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
             let plan = fleet::plan(&fleet::read_config(args.file.as_deref())?)?;
             print(args.json, &plan, || fleet::plan_text(&plan, style))
         }
-        FleetVerb::Submit(args) => submit(args),
+        FleetVerb::Submit { campaign, duration } => submit(campaign, *duration),
         FleetVerb::Manifests(args) => {
             let config = fleet::read_config(args.file.as_deref())?;
             let name = args.campaign.as_deref();
@@ -105,8 +105,10 @@ fn compare(args: &FleetCompareArgs, style: Style) -> CliResult {
     })
 }
 
-fn submit(args: &FleetArgs) -> CliResult {
+fn submit(args: &FleetArgs, duration: Option<Duration>) -> CliResult {
     let config = fleet::read_config(args.file.as_deref())?;
+    let duration = duration.or(config.duration);
+    let config = config.with_duration(duration);
     let (dir, counts) =
         fleet::submit(&config, args.campaign.as_deref(), &version(), &mut console::say)?;
     say_submitted(&dir, &counts)
@@ -134,6 +136,7 @@ impl ChosenCampaign {
     fn open(args: &FleetArgs) -> Result<Self, CliError> {
         let config = fleet::read_config(args.file.as_deref())?;
         let dir = CampaignDir::open(&config, args.campaign.as_deref())?;
+        let config = config.with_duration(dir.campaign.duration_seconds.map(Duration::from_secs));
         Ok(Self { config, dir })
     }
 
@@ -171,7 +174,7 @@ impl ChosenCampaign {
         let document = fleet::report(&self.dir, &self.config, &mut console::say)?;
         print(json, &document, || fleet::report_text(&document, style))?;
         send_alerts(&ProjectContext::open(&ProjectPaths::default())?, &document);
-        Ok(match document.report.exit_code() {
+        Ok(match document.exit_code() {
             0 => Exit::Pass,
             3 => Exit::Regression,
             4 => Exit::NoVerdict,

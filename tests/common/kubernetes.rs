@@ -257,7 +257,7 @@ fn answer(stream: TcpStream, state: &Mutex<State>) {
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&text));
 }
 
-/// Returns the part of the OpenAPI schema, version 2 in Protocol Buffers, in which old versions of
+/// Returns the part of the `OpenAPI` schema, version 2 in Protocol Buffers, in which old versions of
 /// `kubectl` look up whether jobs have dry runs.
 fn dry_run_schema() -> Vec<u8> {
     let field = |number: u8, value: &[u8]| {

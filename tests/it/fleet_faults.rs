@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::preload::shared_library;
 use crate::common::slurm::{Cluster, NODES};
 use crate::common::{Bench, says};
-use crate::fleet::{bench, first_running, in_state, run_count};
+use crate::fleet::{bench, files_below, first_running, in_state, run_count};
 
 /// A wall clock that is an hour ahead.
 const CLOCK_AHEAD: &str = "#define _GNU_SOURCE\n\
@@ -231,4 +231,56 @@ fn two_campaigns_at_once_and_nodes_without_their_gpus_mix_no_results() {
     }
     each_case_is_stored_once(&bench, 20);
     assert!(Path::new(&bench.path("shared/one")).is_dir());
+}
+
+#[test]
+fn a_burn_in_continues_after_an_eviction_and_reports_the_drift_of_a_node() {
+    let Some(cluster) = Cluster::start() else { return };
+    let bench = bench(&cluster, "none");
+    configure(&bench, "max_parallel = 1", "max_parallel = 6");
+    configure(&bench, "[slurm]\n", "[slurm]\nconstraint = \"mi300x\"\n");
+    bench.run("fleet submit --campaign burn --duration 40s").expect(0);
+    let segments = |node: &str| {
+        let written = files_below(&bench.path("shared/burn/nodes"));
+        let is_run = |path: &&PathBuf| {
+            let is_of_node = path.display().to_string().contains(&format!("/{node}/results."));
+            is_of_node && path.extension().is_some_and(|end| end == "json")
+        };
+        written.iter().filter(is_run).count()
+    };
+    wait_for("each node has a segment", || NODES[..6].iter().all(|node| segments(node) > 0));
+    let evicted = first_running(&bench, "n5")["job"].to_string();
+    cluster.text("scancel", &[&evicted]);
+    // After the first quarter of the segments, and before the last.
+    std::thread::sleep(Duration::from_secs(12));
+    bench.write("slow", "n3");
+    cluster.wait(&bench);
+    let report = bench.run("fleet report --json").expect(3).json();
+    assert_eq!(in_state(&report, "error"), ["n5"], "{report:#}");
+    let segments_of =
+        |report: &Value| report["burn_in"]["nodes"]["n5"]["segments"].as_u64().unwrap_or_default();
+    let before = segments_of(&report);
+
+    says(&bench.run("fleet resume").expect(0).stdout, &["1 node and 4 jobs of pairs"]);
+    cluster.wait(&bench);
+    let report = bench.run("fleet report --json").expect(3).json();
+    assert_eq!(in_state(&report, "error"), [] as [String; 0], "{report:#}");
+    let burn_in = &report["burn_in"];
+    for node in &NODES[..6] {
+        let node = &burn_in["nodes"][*node];
+        assert!(node["segments"].as_u64().unwrap() >= 2, "{report:#}");
+    }
+    assert!(segments_of(&report) > before, "{report:#}");
+    let drift = burn_in["drift"].as_array().unwrap();
+    let moved = drift.iter().filter(|row| row["comparison"]["verdict"] == "Regressed");
+    let moved: Vec<&Value> = moved.collect();
+    assert_eq!(moved.len(), 2, "{moved:#?}");
+    for row in moved {
+        assert_eq!(row["node"], "n3", "{row:#}");
+        let low = row["comparison"]["confidence_interval"][0].as_f64().unwrap();
+        assert!((9.0..10.1).contains(&low), "{row:#}");
+    }
+    let text = bench.run("fleet report").expect(3).stdout;
+    says(&text, &["burn-in of n5: ", " segments in 0.0 h; cpu_performance/scripted", "Regressed"]);
+    says(&bench.run("fleet resume").expect(0).stdout, &["nothing to submit"]);
 }

@@ -5,6 +5,7 @@
 //! this program: jobs write markers and results, and each call reads them.
 
 mod alerts;
+mod burn_in;
 mod campaign;
 mod compare;
 mod measured;
@@ -33,6 +34,7 @@ use scheduler::slurm::{Slurm, partitions};
 use scheduler::{Scheduler as _, scheduler};
 
 pub use alerts::alerts;
+pub use burn_in::{BurnInReport, NodeBurnIn};
 pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
 pub use compare::{NodeSelection, compare};
 pub use measured::{CollectCounts, collect};

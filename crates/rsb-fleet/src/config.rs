@@ -15,9 +15,10 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rsb_model::{Profile, Suite};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::engine::{FleetEngine, KubernetesSection, SlurmSection, SshSection};
 use crate::verdict::VerdictRule;
@@ -56,6 +57,9 @@ pub struct FleetConfig {
     pub stagger_seconds: u64,
     /// Time limit of a job.
     pub time_limit_minutes: u64,
+    /// Burn-in: the suites of a node are repeated for this long, such as `"8h"`.
+    #[serde(deserialize_with = "duration")]
+    pub duration: Option<Duration>,
     /// A job that has not started within this time is removed from the queue.
     pub deadline_minutes: u64,
     /// Time between two requests to the scheduler; sites ask for 60 or more.
@@ -84,6 +88,7 @@ impl Default for FleetConfig {
             max_parallel: 8,
             stagger_seconds: 2,
             time_limit_minutes: 60,
+            duration: None,
             deadline_minutes: 720,
             poll_seconds: 60,
             silent_minutes: 15,
@@ -197,6 +202,28 @@ impl FleetConfig {
         }
         self.verdict.check()
     }
+
+    /// Returns the configuration of a campaign that repeats its suites for `duration`. The time
+    /// limit of its jobs leaves room for the last segment.
+    #[must_use]
+    pub fn with_duration(mut self, duration: Option<Duration>) -> Self {
+        self.duration = duration;
+        if let Some(duration) = duration {
+            let segment: u64 = self.suite.iter().map(|suite| u64::from(suite.minutes)).sum();
+            let needed = duration.as_secs().div_ceil(60) + segment;
+            self.time_limit_minutes = self.time_limit_minutes.max(needed);
+        }
+        self
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(reader)?;
+    let parsed = text.parse::<jiff::SignedDuration>().ok();
+    let parsed = parsed.and_then(|duration| Duration::try_from(duration).ok());
+    parsed.filter(|duration| !duration.is_zero()).map(Some).ok_or_else(|| {
+        serde::de::Error::custom(format!("`{text}` is not a duration; write 90m or 8h"))
+    })
 }
 
 /// Returns `shown` with the known name nearest to the unknown name in `message`, the message of a
@@ -248,6 +275,14 @@ mod tests {
     }
 
     #[test]
+    fn a_burn_in_raises_the_time_limit() {
+        let config = FleetConfig::parse(&format!("duration = \"2h\"\n{LEAST}")).unwrap();
+        assert_eq!(config.duration, Some(Duration::from_hours(2)));
+        let duration = config.duration;
+        assert_eq!(config.with_duration(duration).time_limit_minutes, 125);
+    }
+
+    #[test]
     fn a_suite_names_its_classes() {
         let text = format!("{LEAST}classes = [\"*mi300x*\"]\n");
         let config = FleetConfig::parse(&text).unwrap();
@@ -267,6 +302,8 @@ mod tests {
             ("max_parallel = 0", "", "`max_parallel` must be at least 1"),
             ("poll_seconds = 1", "", "at least 30"),
             ("time_limit_minutes = 4", "", "`suite[0].minutes`"),
+            ("duration = \"long\"", "", "write 90m or 8h"),
+            ("duration = \"0s\"", "", "is not a duration"),
         ] {
             let text = format!("{before}\n{LEAST}{after}\n");
             let error = FleetConfig::parse(&text).unwrap_err().to_string();

@@ -39,7 +39,7 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
     let minutes = limit.min(20);
     let attributes = place_patterns(input.nodes);
     let mut text = format!(
-        "# Campaigns of `rusty-stack-bench fleet`. Check it with `fleet plan`, which submits nothing.\n\
+        "# Campaigns of `rusty-stack-bench fleet`. `fleet plan` checks it and submits nothing.\n\
          program = {program}       # the same path on every node\n\
          results_dir = {results}   # a directory that every node shares under this path\n\
          # setup = [\"module load rocm\"]   # shell lines before measuring\n\
@@ -127,6 +127,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{FleetEngine, SlurmSection};
     use crate::inventory::{parse_partitions, parse_sinfo};
     use crate::plan::{PlanInput, plan_campaign};
 
@@ -153,7 +154,8 @@ mod tests {
             plan_campaign(&PlanInput { config: &config, nodes: &nodes, days_since: &days_since });
         assert_eq!((plan.tasks.len(), plan.skipped.len()), (3, 0), "{text}\n{plan:#?}");
         assert_eq!(config.time_limit_minutes, 30);
-        assert_eq!(config.slurm.partition.as_deref(), Some("gpu"));
+        let expected = SlurmSection { partition: Some("gpu".to_owned()), ..Default::default() };
+        assert_eq!(config.engine(), FleetEngine::Slurm(&expected));
         assert!(text.contains("# partition = \"cpu\"   # 1 nodes"), "{text}");
         assert_eq!(config.attributes["rack"], "rack-*");
         assert!(text.contains("\"gfx942,mi300x:8gpu\",   # 2 nodes"), "{text}");

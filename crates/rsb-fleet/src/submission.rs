@@ -6,6 +6,7 @@
 //! Slurm declared dead may still write.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::config::{FleetConfig, SuiteSection};
 use crate::engine::{FleetEngine, SlurmSection};
@@ -25,6 +26,9 @@ pub struct JobStep {
     pub suite: SuiteSection,
     /// Results directory of an interrupted attempt, of which only the missing cases are measured.
     pub continues: Option<String>,
+    /// Burn-in: all steps of the job are repeated until this time has passed, each repetition with
+    /// the next numbers.
+    pub repeat_for: Option<Duration>,
 }
 
 /// One job on one node.
@@ -243,15 +247,33 @@ pub fn job_script(job: &FleetJob<'_>) -> String {
     if matches!(config.engine(), FleetEngine::Ssh(_)) {
         script.push_str(&lock_lines(job.node));
     }
+    let repeat_for = job.steps.iter().find_map(|step| step.repeat_for);
+    if repeat_for.is_some() {
+        script.push_str("began=$(date +%s)\npassed=0\nwhile :; do\n");
+    }
     for step in job.steps {
         let from = quote(step.continues.as_deref().unwrap_or_default());
-        let _ = write!(script, "measure {} {from} {program} run", step.number);
+        let number = match repeat_for {
+            Some(_) => format!("\"$((passed + {}))\"", step.number),
+            None => step.number.to_string(),
+        };
+        let _ = write!(script, "measure {number} {from} {program} run");
         if step.continues.is_some() {
             script.push_str(" --resume");
         } else {
             script.push_str(&suite_arguments(&step.suite));
         }
         let _ = writeln!(script, " --replicates {}", config.processes);
+    }
+    if let Some(repeat_for) = repeat_for {
+        // A failed segment ends the burn-in.
+        let _ = write!(
+            script,
+            "passed=$((passed + {}))\n[ \"$worst\" = 0 ] && [ $(($(date +%s) - began)) -lt {} ] || \
+             break\ndone\n",
+            job.steps.len(),
+            repeat_for.as_secs()
+        );
     }
     script.push_str("finish \"$worst\"\n");
     script
@@ -300,8 +322,13 @@ mod tests {
         let dir = node_directory(&config.results_dir, "weekly-1", "n2.site");
         let suite = config.suite[0].clone();
         let steps = [
-            JobStep { number: 1, suite: suite.clone(), continues: None },
-            JobStep { number: 2, suite, continues: Some("/old results/2".to_owned()) },
+            JobStep { number: 1, suite: suite.clone(), continues: None, repeat_for: None },
+            JobStep {
+                number: 2,
+                suite,
+                continues: Some("/old results/2".to_owned()),
+                repeat_for: None,
+            },
         ];
         check(&FleetJob {
             config: &config,
@@ -386,6 +413,24 @@ mod tests {
             assert!(script.contains(part), "{part}\n{script}");
         }
         assert!(!script.contains("SLURM"), "{script}");
+    }
+
+    #[test]
+    fn a_burn_in_repeats_its_steps_with_new_numbers() {
+        let script = with_job("[slurm]\n", |job| {
+            let mut steps = job.steps.to_vec();
+            for step in &mut steps {
+                step.number += 4;
+            }
+            steps[0].repeat_for = Some(Duration::from_hours(8));
+            job_script(&FleetJob { steps: &steps, ..*job })
+        });
+        let place = |part: &str| script.find(part).unwrap_or_else(|| panic!("{part}\n{script}"));
+        let first = place("measure \"$((passed + 5))\" '' 'rusty-stack-bench' run");
+        let second = place("measure \"$((passed + 6))\" '/old results/2'");
+        let next = place("passed=$((passed + 2))\n");
+        let end = place("[ $(($(date +%s) - began)) -lt 28800 ] || break\ndone\nfinish \"$worst\"");
+        assert!(place("while :; do") < first && first < second && second < next && next < end);
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub struct Campaign {
     pub tasks: Vec<NodeTask>,
     /// Nodes without a task.
     pub skipped: Vec<SkippedNode>,
+    /// Burn-in: time for which the suites are repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<u64>,
 }
 
 /// A submitted job.
@@ -108,6 +111,7 @@ impl CampaignDir {
             nodes: nodes.to_vec(),
             tasks: plan.tasks,
             skipped: plan.skipped,
+            duration_seconds: config.duration.map(|duration| duration.as_secs()),
         };
         let dir = Self { campaign, results_dir: config.results_dir.clone() };
         let root = dir.root();
@@ -248,6 +252,16 @@ impl CampaignDir {
         let path = self.root().join(".now");
         let touched = fs::write(&path, b"").and_then(|()| fs::metadata(&path)?.modified());
         touched.unwrap_or_else(|_| SystemTime::now())
+    }
+
+    /// Returns whether any job of the node itself ended with success.
+    pub(super) fn has_succeeded(&self, node: &str) -> bool {
+        let dir = PathBuf::from(self.of_node(node));
+        let mut ends = file_names(&dir).into_iter().filter(|name| name.starts_with("end."));
+        ends.any(|name| {
+            let text = fs::read_to_string(dir.join(name)).unwrap_or_default();
+            text.lines().any(|line| line == "exit=0")
+        })
     }
 
     /// Returns the latest attempt of a job.

@@ -17,7 +17,7 @@ use rsb_model::{
 use rsb_stats::{Policy, glob};
 
 use super::campaign::CampaignDir;
-use super::measured::{StepRun, StepRuns, step_runs};
+use super::measured::{judged_runs, step_runs};
 use super::report::add_probe;
 use crate::AppError;
 
@@ -56,8 +56,8 @@ pub fn compare(
     let selected = sides[0].nodes.keys().cloned().collect::<BTreeSet<_>>();
     if selected.is_empty() {
         return Err(AppError::usage(anyhow!(
-            "no node of campaign `{}` is selected; `fleet report --campaign {}` lists its nodes and \
-             classes",
+            "no node of campaign `{}` is selected; `fleet report --campaign {}` lists its nodes \
+             and classes",
             names[0],
             names[0]
         )));
@@ -76,6 +76,7 @@ pub fn compare(
     let runs = |side: fn(&NodePair) -> &Run| pairs.iter().map(side).cloned().collect::<Vec<_>>();
     judge.check(&runs(|pair| &pair.before), &runs(|pair| &pair.after))?;
     let mut compared = judge_pairs(&pairs, config.verdict.min_nodes, judge.policy());
+    compared.rows.retain(|row| row.comparison.verdict != Verdict::Unchanged);
     if !not_compared.is_empty() && compared.verdict != Verdict::Regressed {
         compared.verdict = Verdict::Inconclusive;
     }
@@ -111,7 +112,14 @@ impl CampaignSide {
         for task in &dir.campaign.tasks {
             let scheduler = dir.campaign.nodes.iter().find(|node| node.name == task.node);
             let mut node = scheduler.cloned().unwrap_or_else(|| FleetNode::new(&task.node));
-            let run = whole_run(step_runs(&dir.of_node(&task.node), say), task.suites.len());
+            let runs = step_runs(&dir.of_node(&task.node), say);
+            let run = if runs.is_empty() {
+                Err("has no results".to_owned())
+            } else {
+                judged_runs(dir, task, runs)
+                    .and_then(|steps| whole_run(steps.into_values().map(|step| step.run)))
+                    .ok_or_else(|| "is not complete; continue with `fleet resume`".to_owned())
+            };
             if let Ok(run) = &run {
                 add_probe(&mut node, &run.environment);
             }
@@ -151,16 +159,9 @@ impl CampaignSide {
     }
 }
 
-/// Returns the results of all suites of a node as one run, or the reason why it is not complete.
-fn whole_run(steps: StepRuns, suites: usize) -> Result<Run, String> {
-    if steps.is_empty() {
-        return Err("has no results".to_owned());
-    }
-    if steps.len() < suites || !steps.values().all(StepRun::is_complete) {
-        return Err("is not complete; continue with `fleet resume`".to_owned());
-    }
-    let mut runs = steps.into_values().map(|step| step.run);
-    let mut whole = runs.next().ok_or_else(|| "has no results".to_owned())?;
+/// Returns the results of all suites of a node as one run.
+pub(super) fn whole_run(mut runs: impl Iterator<Item = Run>) -> Option<Run> {
+    let mut whole = runs.next()?;
     for run in runs {
         for result in run.benchmarks {
             let is_known = |one: &BenchmarkResult| one.benchmark_id == result.benchmark_id;
@@ -169,15 +170,15 @@ fn whole_run(steps: StepRuns, suites: usize) -> Result<Run, String> {
             }
         }
     }
-    Ok(whole)
+    Some(whole)
 }
 
-/// A node in both campaigns.
-struct NodePair {
-    node: String,
-    class: String,
-    before: Run,
-    after: Run,
+/// A node at two times.
+pub(super) struct NodePair {
+    pub(super) node: String,
+    pub(super) class: String,
+    pub(super) before: Run,
+    pub(super) after: Run,
 }
 
 fn pair_of(
@@ -196,7 +197,11 @@ fn pair_of(
 
 /// Judges the classes, then the nodes. The error rate of the policy is that of all comparisons
 /// together.
-fn judge_pairs(pairs: &[NodePair], min_nodes: usize, policy: &Policy) -> FleetComparison {
+pub(super) fn judge_pairs(
+    pairs: &[NodePair],
+    min_nodes: usize,
+    policy: &Policy,
+) -> FleetComparison {
     let mut members: BTreeMap<&str, Vec<&NodePair>> = BTreeMap::new();
     for pair in pairs {
         members.entry(&pair.class).or_default().push(pair);
@@ -237,7 +242,6 @@ fn judge_pairs(pairs: &[NodePair], min_nodes: usize, policy: &Policy) -> FleetCo
             Verdict::Inconclusive | Verdict::NotComparable => &mut totals.no_verdict,
         } += 1;
     }
-    all.retain(|row| row.comparison.verdict != Verdict::Unchanged);
     FleetComparison {
         format_version: FORMAT_VERSION,
         baseline: String::new(),
@@ -395,8 +399,9 @@ mod tests {
     #[test]
     fn a_change_of_one_node_is_not_one_of_its_class() {
         let document = judged(&nodes(6, |number| if number == 3 { 1.25 } else { 1.0 }));
-        let moved: Vec<Option<&str>> =
-            document.rows.iter().map(|row| row.node.as_deref()).collect();
+        let regressed =
+            document.rows.iter().filter(|row| row.comparison.verdict == Verdict::Regressed);
+        let moved: Vec<Option<&str>> = regressed.map(|row| row.node.as_deref()).collect();
         assert_eq!(document.verdict, Verdict::Regressed, "{document:#?}");
         assert_eq!(document.totals.regressed, 1, "{document:#?}");
         assert!(moved.contains(&Some("n3")), "{moved:?}");

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rsb_fleet::NodeState;
-use rsb_fleet::{FleetConfig, MetricValues, NodeTrouble};
+use rsb_fleet::{FleetConfig, MetricValues, NodeState, NodeTask, NodeTrouble};
 use rsb_model::{Better, Note, Outcome, Run};
 use rsb_store::Store;
 
+use super::burn_in::Segments;
 use super::campaign::{CampaignDir, age, file_names};
 use crate::AppError;
 
@@ -56,6 +56,18 @@ pub(super) fn step_runs(dir: &str, say: &mut dyn FnMut(&str)) -> StepRuns {
         }
     }
     runs
+}
+
+/// Returns the runs by which a node is judged: those of its suites; in a burn-in, those of the last
+/// complete segment. `None` until all are complete and the time of the burn-in has passed.
+pub(super) fn judged_runs(dir: &CampaignDir, task: &NodeTask, runs: StepRuns) -> Option<StepRuns> {
+    if dir.campaign.duration_seconds.is_none() {
+        let is_whole = runs.len() == task.suites.len() && runs.values().all(StepRun::is_complete);
+        return is_whole.then_some(runs);
+    }
+    let last = Segments::of(task, &runs).last_numbers(task)?;
+    let is_over = dir.has_succeeded(&task.node);
+    is_over.then(|| runs.into_iter().filter(|(number, _)| last.contains(number)).collect())
 }
 
 /// Returns the results directories of a job's attempts, oldest first.

@@ -11,8 +11,9 @@ use rsb_model::{Environment, Fingerprint};
 use rsb_stats::estimate::median;
 use serde::Serialize;
 
+use super::burn_in::BurnInReport;
 use super::campaign::CampaignDir;
-use super::measured::{StepRun, StepRuns, step_runs, values_of};
+use super::measured::{StepRuns, judged_runs, step_runs, values_of};
 use super::pairs;
 use super::progress::{StatusDocument, status};
 use crate::AppError;
@@ -33,6 +34,19 @@ pub struct FleetDocument {
     pub confirmations: BTreeMap<String, Confirmation>,
     /// Nodes that are not part of the plan.
     pub skipped: Vec<SkippedNode>,
+    /// Change over the hours of a burn-in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burn_in: Option<BurnInReport>,
+}
+
+impl FleetDocument {
+    /// Returns the exit code: 3 if a node drifted, otherwise that of the report.
+    pub fn exit_code(&self) -> u8 {
+        match &self.burn_in {
+            Some(burn_in) if burn_in.has_drift() => 3,
+            _ => self.report.exit_code(),
+        }
+    }
 }
 
 /// Earlier levels by class and metric.
@@ -75,6 +89,7 @@ pub(super) fn report_with(
         hardware: fleet.hardware,
         confirmations,
         skipped: dir.campaign.skipped.clone(),
+        burn_in: fleet.burn_in,
     })
 }
 
@@ -99,6 +114,7 @@ fn add_levels(history: &mut History, fleet: &MeasuredFleet) {
 struct MeasuredFleet {
     hardware: Vec<HardwareClass>,
     nodes: Vec<MeasuredNode>,
+    burn_in: Option<BurnInReport>,
 }
 
 impl MeasuredFleet {
@@ -113,6 +129,10 @@ impl MeasuredFleet {
         let mut progress = progress.unwrap_or_default();
         let mut listed: Vec<FleetNode> = Vec::new();
         let mut nodes = Vec::new();
+        let duration_seconds = dir.campaign.duration_seconds;
+        let mut burn_in = duration_seconds
+            .map(|duration_seconds| BurnInReport { duration_seconds, ..BurnInReport::default() });
+        let mut ends = Vec::new();
         for task in &dir.campaign.tasks {
             let runs = step_runs(&dir.of_node(&task.node), say);
             let scheduler = dir.campaign.nodes.iter().find(|node| node.name == task.node);
@@ -120,10 +140,12 @@ impl MeasuredFleet {
             if let Some(step) = runs.values().next() {
                 add_probe(&mut node, &step.run.environment);
             }
-            let is_complete =
-                runs.len() == task.suites.len() && runs.values().all(StepRun::is_complete);
+            if let Some(burn_in) = &mut burn_in {
+                ends.extend(burn_in.add(task, &runs));
+            }
+            let runs = judged_runs(dir, task, runs);
             let progress = progress.remove(&task.node).flatten();
-            nodes.push(measured_node(&node, config, is_complete.then_some(&runs), progress));
+            nodes.push(measured_node(&node, config, runs.as_ref(), progress));
             listed.push(node);
         }
         let hardware = hardware_classes(&listed, &config.attributes);
@@ -132,7 +154,11 @@ impl MeasuredFleet {
                 node.class.clone_from(&class.name);
             }
         }
-        Self { hardware, nodes }
+        if let Some(burn_in) = &mut burn_in {
+            let rule = &config.verdict;
+            burn_in.compare(&ends, rule.min_nodes, rule.minimum_effect_percent);
+        }
+        Self { hardware, nodes, burn_in }
     }
 }
 

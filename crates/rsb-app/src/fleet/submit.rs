@@ -16,6 +16,7 @@ use rsb_model::CaseId;
 use rsb_report::number::format_count;
 use serde_json::{Value, json};
 
+use super::burn_in::Segments;
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
 use super::progress::{Observer, is_active, latest_pairs};
@@ -81,7 +82,7 @@ fn first_jobs(dir: &CampaignDir, config: &FleetConfig) -> Vec<NewJob> {
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
         jobs.push(NewJob {
             record: JobRecord { job: 0, node: task.node.clone(), pair: None },
-            steps: steps_of(task, &StepRuns::new()),
+            steps: steps_of(dir, task, &StepRuns::new()),
             lane: at % config.max_parallel,
             wait_seconds: stagger(config, at),
             expected_seconds: task.starts_after_seconds,
@@ -354,9 +355,24 @@ fn is_script(name: &str) -> bool {
     name.starts_with("job-")
 }
 
-/// Returns the suites of a node that are not complete. An interrupted suite is continued.
-fn steps_of(task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
+/// Returns the suites of a node that are not complete. An interrupted suite is continued. In a
+/// burn-in, returns those of the next segment, to be repeated for the remaining time.
+fn steps_of(dir: &CampaignDir, task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
     let mut steps = Vec::new();
+    if let Some(duration) = dir.campaign.duration_seconds {
+        if dir.has_succeeded(&task.node) {
+            return steps;
+        }
+        let segments = Segments::of(task, runs);
+        let left = duration.saturating_sub(segments.seconds()).max(1);
+        let repeat_for = Some(Duration::from_secs(left));
+        let first = segments.next_number(task);
+        for (at, suite) in task.suites.iter().enumerate() {
+            let suite = suite.clone();
+            steps.push(JobStep { number: first + at, suite, continues: None, repeat_for });
+        }
+        return steps;
+    }
     for (at, suite) in task.suites.iter().enumerate() {
         let number = at + 1;
         let earlier = runs.get(&number);
@@ -364,7 +380,7 @@ fn steps_of(task: &NodeTask, runs: &StepRuns) -> Vec<JobStep> {
             continue;
         }
         let continues = earlier.map(|step| step.results.display().to_string());
-        steps.push(JobStep { number, suite: suite.clone(), continues });
+        steps.push(JobStep { number, suite: suite.clone(), continues, repeat_for: None });
     }
     steps
 }
@@ -398,7 +414,7 @@ fn missing_jobs(
     let observer = Observer::new(dir, config, scheduler, &jobs);
     let mut new = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
-        let steps = steps_of(task, &step_runs(&dir.of_node(&task.node), say));
+        let steps = steps_of(dir, task, &step_runs(&dir.of_node(&task.node), say));
         let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
         let progress = record.map(|record| observer.progress(dir, record));
         if steps.is_empty() || progress.as_ref().is_some_and(is_active) {
@@ -488,5 +504,5 @@ fn pair_step(task: &NodeTask, runs: &StepRuns, metric: &str) -> Result<JobStep, 
     if let Some(name) = benchmark.as_ref().and_then(CaseId::benchmark) {
         suite.benchmarks = vec![name.to_owned()];
     }
-    Ok(JobStep { number: 1, suite, continues: None })
+    Ok(JobStep { number: 1, suite, continues: None, repeat_for: None })
 }

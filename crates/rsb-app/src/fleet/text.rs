@@ -1,6 +1,7 @@
 //! Texts of the subcommand `fleet`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use rsb_fleet::{
     FleetConfig, FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice,
@@ -13,7 +14,7 @@ use rsb_report::number::{
 use rsb_report::{Cell, Column, Style, Table, Tone, comparison};
 
 use super::progress::NodeStatus;
-use super::{FleetDocument, NodesDocument, PlanDocument, StatusDocument};
+use super::{BurnInReport, FleetDocument, NodesDocument, PlanDocument, StatusDocument};
 
 /// Returns the nodes as a table, then the differences within each class.
 pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
@@ -171,6 +172,7 @@ pub fn report_text(document: &FleetDocument, style: Style) -> String {
     lines.extend(differences(&document.hardware));
     lines.extend(group_lines(report));
     lines.push(format!("{}: {}", document.campaign, count_words(&counts)));
+    lines.extend(document.burn_in.iter().flat_map(burn_in_lines));
     for suspect in &report.suspects {
         let next = match &suspect.reference {
             Some(reference) => format!("`fleet resume` measures it in pairs with {reference}"),
@@ -179,6 +181,37 @@ pub fn report_text(document: &FleetDocument, style: Style) -> String {
         lines.push(format!("suspect: {}; {next}", suspect.node));
     }
     table.text(style) + &paragraph(&lines)
+}
+
+/// Returns the time and the state of the GPUs of each node in a burn-in, with the case that changed
+/// most between the first and the last segments.
+fn burn_in_lines(report: &BurnInReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, node) in &report.nodes {
+        let hours = node.measured_seconds as f64 / 3600.0;
+        let segments = format_count(node.segments, "segment", "segments");
+        let mut line = format!("burn-in of {name}: {segments} in {hours:.1} h");
+        for (ends, unit) in [(node.temperature_c, "°C"), (node.power_w, "W")] {
+            if let Some([first, last]) = ends {
+                let _ = write!(line, ", {first:.0} to {last:.0} {unit}");
+            }
+        }
+        if node.throttled_cases != [0, 0] {
+            let [first, last] = node.throttled_cases;
+            let _ = write!(line, ", {first} to {last} throttled cases");
+        }
+        let own = report.drift.iter().filter(|row| row.node.as_ref() == Some(name));
+        let worst = own.filter_map(|row| Some((comparison::worsening(&row.comparison)?, row)));
+        if let Some((_, row)) = worst.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())) {
+            let row = &row.comparison;
+            let change = row.difference_percent.map(format_percent).unwrap_or_default();
+            let interval = row.confidence_interval.map(format_interval).unwrap_or_default();
+            let verdict = row.verdict.as_str();
+            let _ = write!(line, "; {} {change} {interval} {verdict}", row.id);
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 /// Returns common causes, and classes of which too many nodes look slow.

@@ -22,7 +22,7 @@ const CURES: &[Cure] = &[
     ("Invalid qos", "set `slurm.qos` to one that `sacctmgr show associations` lists"),
     ("ermission denied", "ask the administrator of the cluster for access"),
     ("not permitted", "ask the administrator of the cluster for access"),
-    ("time limit", "lower `time_limit_minutes` to the limit of the partition"),
+    ("time limit", "lower `time_limit_minutes` or `duration` to the limit of the partition"),
 ];
 
 /// Slurm with its section of the configuration.
