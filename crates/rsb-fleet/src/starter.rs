@@ -74,7 +74,7 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
         None => text += "# partition = \"gpu\"\n",
     }
     for other in input.partitions.iter().filter(|other| Some(*other) != partition) {
-        let _ = writeln!(text, "# partition = {}   # {} nodes", quoted(&other.name), other.nodes);
+        let _ = writeln!(text, "# partition = {}   # nodes: {}", quoted(&other.name), other.nodes);
     }
     text +=
         "# account = \"\"\n# qos = \"\"\n# constraint = \"\"   # only nodes with these features\n";
@@ -96,7 +96,7 @@ fn suite_section(suite: Suite, classes: &[&HardwareClass], minutes: u64) -> Stri
     let _ = writeln!(text, "suite = {}", quoted(suite.as_str()));
     text += "classes = [   # patterns; without this key, every class\n";
     for class in classes {
-        let _ = writeln!(text, "    {},   # {} nodes", quoted(&class.name), class.nodes.len());
+        let _ = writeln!(text, "    {},   # nodes: {}", quoted(&class.name), class.nodes.len());
     }
     text += "]\n# benchmarks = [\"gemm\"]   # without it, all of the suite\n# priority = 10\n";
     let _ = writeln!(text, "minutes = {minutes}   # as measured by hand on one node");
@@ -156,9 +156,9 @@ mod tests {
         assert_eq!(config.time_limit_minutes, 30);
         let expected = SlurmSection { partition: Some("gpu".to_owned()), ..Default::default() };
         assert_eq!(config.engine(), FleetEngine::Slurm(&expected));
-        assert!(text.contains("# partition = \"cpu\"   # 1 nodes"), "{text}");
+        assert!(text.contains("# partition = \"cpu\"   # nodes: 1"), "{text}");
         assert_eq!(config.attributes["rack"], "rack-*");
-        assert!(text.contains("\"gfx942,mi300x:8gpu\",   # 2 nodes"), "{text}");
+        assert!(text.contains("\"gfx942,mi300x:8gpu\",   # nodes: 2"), "{text}");
     }
 
     #[test]
