@@ -7,7 +7,6 @@
 
 pub mod corpus;
 pub mod coverage;
-pub mod json;
 pub mod limits;
 pub mod mutate;
 pub mod session;

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use rsb_model::random::Generator;
 
-use crate::json::{self, JsonSpan};
+mod json;
+
+use json::JsonSpan;
 
 /// Structure of an input, which decides how it is mutated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

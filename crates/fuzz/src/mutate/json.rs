@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rsb_model::random::Generator;
 
-use crate::mutate::{Specimen, fragment, index, word};
+use super::{Specimen, fragment, index, word};
 
 /// Place of a value in a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
