@@ -55,6 +55,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_TEST_PANIC", "only honored by builds with the feature `fault-injection`"),
     ("RSB_AXE_CORE", "only read by tests: path of axe.min.js of axe-core"),
     ("RSB_GRAFANA_SCHEMA", "only read by tests: node_modules with @grafana/schema and typescript"),
+    ("RSB_KUBERNETES_VALIDATE", "only read by tests: the program kubernetes-validate"),
     ("RSB_REQUIRE", "only read by tests: requirements that must be present"),
     ("RSB_SMTP_PYTHON", "only read by tests: Python interpreter with aiosmtpd"),
     ("RSB_SKIPPED", "only read by tests: file that lists missing requirements"),

@@ -98,7 +98,7 @@ mod tests {
         let picture = png(&svg).unwrap();
         assert_eq!(picture, png(&svg).unwrap());
         let sheet = tiny_skia::Pixmap::decode_png(&picture).unwrap();
-        assert_eq!(sheet.width(), 1800);
+        assert_eq!(sheet.width(), 1280);
         let colors: std::collections::BTreeSet<[u8; 4]> = sheet
             .pixels()
             .iter()
