@@ -90,7 +90,7 @@ fn version() -> String {
 
 fn compare(args: &FleetCompareArgs, style: Style) -> CliResult {
     let config = fleet::read_config(args.file.as_deref())?;
-    let options = JudgeOptions { threshold: args.threshold, ..JudgeOptions::default() };
+    let options = JudgeOptions::of_threshold(args.threshold);
     let (_, judge) = judge::open(&args.places.paths(), &options, &mut console::tell)?;
     let before = CampaignDir::open(&config, Some(&args.before))?;
     let after = CampaignDir::open(&config, Some(&args.after))?;

@@ -38,6 +38,13 @@ pub struct JudgeOptions {
     pub files: Vec<PathBuf>,
 }
 
+impl JudgeOptions {
+    /// Creates options with only a threshold in percent; `None` is that of the policy.
+    pub fn of_threshold(threshold: Option<f64>) -> Self {
+        Self { threshold, ..Self::default() }
+    }
+}
+
 /// Opens the project and its judge. Invalid options are reported before anything is measured.
 ///
 /// # Errors
