@@ -205,10 +205,12 @@ pub fn markdown() -> String {
         let _ = write!(out, "### {}\n\n`{}`, {} units.\n\n", card.name, card.arch, card.units);
         out.push_str("| quantity | expected | source |\n|---|---|---|\n");
         for row in card.ranges {
+            // The page says once that ranges without a source are the author's.
+            let source = if row.source == AUTHOR { "" } else { row.source };
             let _ = writeln!(
                 out,
-                "| {} | {} to {} {} | {} |",
-                row.quantity, row.low, row.high, row.unit, row.source
+                "| {} | {} to {} {} | {source} |",
+                row.quantity, row.low, row.high, row.unit
             );
         }
         out.push('\n');
