@@ -54,11 +54,14 @@ take_samples() {
         echo '```'
         echo '$ cat /proc/loadavg && rusty-stack-bench run'
         echo "$load"
-        # Only the first cases of each benchmark and the first entries of each list: the whole
-        # output fills two screens.
+        # Only the first cases and targets, and not what was skipped: the whole output fills two
+        # screens.
         awk '
+            /^Skipped/ { is_skipped = 1 }
+            /^Targets/ || /^[0-9]+ measured/ { is_skipped = 0 }
+            is_skipped { next }
             /^benchmark / || /^        target/ { rows = 0 }
-            /^(Skipped|Targets)/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
+            /^Targets/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
             NR < 6 || rows++ < 6 { print; next }
             rows == 7 { print "…" }' "$work/run.txt"
         echo '```'
