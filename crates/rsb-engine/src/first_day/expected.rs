@@ -197,21 +197,20 @@ pub(super) fn range(device: &DeviceInfo, quantity: &str) -> Option<ExpectedRange
     Some(ExpectedRange { low: Some(row.low), high: Some(row.high), source: row.source.to_owned() })
 }
 
-/// Returns the tables as Markdown: a heading and a table for each card.
+/// Returns the ranges as Markdown: a heading and a list for each card.
 pub fn markdown() -> String {
     let mut out = String::new();
     for card in CARDS {
         // Writing to a string cannot fail.
         let _ = write!(out, "### {}\n\n`{}`, {} units.\n\n", card.name, card.arch, card.units);
-        out.push_str("| quantity | expected | source |\n|---|---|---|\n");
         for row in card.ranges {
+            let RangeRow { quantity, low, high, unit, source } = row;
+            let _ = write!(out, "- {quantity}: {low} to {high} {unit}");
             // The page says once that ranges without a source are the author's.
-            let source = if row.source == AUTHOR { "" } else { row.source };
-            let _ = writeln!(
-                out,
-                "| {} | {} to {} {} | {source} |",
-                row.quantity, row.low, row.high, row.unit
-            );
+            if *source != AUTHOR {
+                let _ = write!(out, "; {source}");
+            }
+            out.push('\n');
         }
         out.push('\n');
     }
