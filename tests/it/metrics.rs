@@ -48,7 +48,7 @@ fn with_regressed_case() -> (Bench, String) {
 /// Writes a campaign of two nodes to which no job was submitted.
 fn write_campaign(bench: &Bench) {
     let shared = bench.path("fleet");
-    let config = "[[suite]]\nsuite = 'quick'\nminutes = 1\n";
+    let config = "[slurm]\n[[suite]]\nsuite = 'quick'\nminutes = 1\n";
     bench.write("fleet.toml", &format!("results_dir = '{}'\n{config}", shared.display()));
     let task = |node: &str| {
         serde_json::json!({

@@ -207,17 +207,18 @@ pub fn catalogue_text(own: &[ModelRow], style: Style) -> String {
         let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
         table.push(cells.map(Cell::from));
     }
-    format!("{}\n{}{}", table.text(style), size_classes(own).text(style), searches())
+    format!("{}\n{}{}", table.text(style), size_classes(own).text(style), searches(style))
 }
 
 /// Returns a paragraph for each size in which no model was published: what was searched.
-fn searches() -> String {
+fn searches(style: Style) -> String {
     let cells = Family::ALL
         .into_iter()
         .flat_map(|family| SizeClass::ALL.map(|size| models::unpublished(family, size)));
     cells.flatten().fold(String::new(), |text, cell| {
         let Unpublished { family, size, searched } = cell;
-        format!("{text}\n{} ({family} {size}): {searched}\n", Unpublished::WORDS)
+        let found = format!("{} ({family} {size}): {searched}", Unpublished::WORDS);
+        format!("{text}\n{}", style.wrap(&found, 0))
     })
 }
 

@@ -118,9 +118,14 @@ impl StoreSource {
                 .map_err(|error| source_error(&error))
         })?;
         let period = Timestamp::now().as_second() / CAMPAIGN_SECONDS;
-        let campaign = answers
-            .campaign
-            .get(period, &stamp, || fleet::metrics().map_err(|error| source_error(&error)))?;
+        // The metrics of cases do not depend on the configuration of a fleet.
+        let campaign = answers.campaign.get(period, &stamp, || {
+            Ok(fleet::metrics().unwrap_or_else(|error| {
+                let text = format!("no metrics of campaigns: {}", source_error(&error));
+                (self.stored.tell)(&Event::note(text));
+                None
+            }))
+        })?;
         let stored = MetricsInput::clone(&stored);
         Ok(metrics::text(stored, self.store(), Option::clone(&campaign), format))
     }
