@@ -554,6 +554,7 @@ fn count_samples(results: &[BenchmarkResult], id: &CaseId) -> usize {
 mod tests {
     use super::*;
     use rsb_model::ReasonCode;
+    use rsb_model::random::Generator;
     use serde_json::json;
 
     fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
@@ -647,5 +648,122 @@ mod tests {
         assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
         let compared = sides.compare(&Policy::default());
         assert_eq!(compared.new.len(), 1, "{compared:?}");
+    }
+
+    /// How one of the cases is bad on the current side.
+    #[derive(Debug, Clone, Copy)]
+    enum Badness {
+        Slower,
+        Failed,
+        Skipped,
+        Unreadable,
+        WithoutTurn,
+    }
+
+    const BADNESS: [Badness; 5] = [
+        Badness::Slower,
+        Badness::Failed,
+        Badness::Skipped,
+        Badness::Unreadable,
+        Badness::WithoutTurn,
+    ];
+
+    /// Returns what a process of one side reports of `case`: replicates, or a failure.
+    fn scripted(
+        case: usize,
+        level: f64,
+        replicates: u64,
+        random: &mut Generator,
+    ) -> BenchmarkResult {
+        let mut made = result("measured", 0);
+        made.benchmark_id = format!("cpu_performance/made-up/cpu:0/{case}").parse().unwrap();
+        for replicate in 0..u32::try_from(replicates).unwrap() {
+            let drift = 1.0 + 0.01 * random.unit();
+            let times = (0..8).map(|_| level * drift * (1.0 + 0.01 * random.unit())).collect();
+            made.samples.push(rsb_model::Samples { replicate, iters: vec![1; 8], times_ns: times });
+        }
+        made
+    }
+
+    /// Damages what a process reported, as a benchmark or its worker may.
+    fn damage(result: &mut BenchmarkResult, random: &mut Generator) {
+        use rsb_model::Outcome::{Failed, Skipped};
+        let times = result.samples.iter_mut().flat_map(|samples| &mut samples.times_ns);
+        match random.below(8) {
+            0 => (result.outcome, result.samples) = (Failed, Vec::new()),
+            1 => (result.outcome, result.samples) = (Skipped, Vec::new()),
+            2 => result.samples.truncate(1),
+            3 => times.for_each(|time| *time = 0.0),
+            4 => times.take(3).for_each(|time| *time = f64::NAN),
+            5 => times.take(1).for_each(|time| *time = -1.0),
+            6 => times.for_each(|time| *time *= 1e9),
+            _ => result.samples.iter_mut().for_each(|samples| samples.iters.truncate(2)),
+        }
+    }
+
+    /// `RSB_FUZZ_TRIES` sets the number of tries, `RSB_FUZZ_SEED` the first seed.
+    #[test]
+    fn a_case_that_became_bad_never_passes_whatever_the_processes_report() {
+        let number = |name: &str, otherwise: u64| {
+            std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+        };
+        let (tries, first) = (number("RSB_FUZZ_TRIES", 100), number("RSB_FUZZ_SEED", 1));
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let cases = (0..4).map(|case| case_of(&scripted(case, 1.0, 0, &mut Generator::new(0))));
+        let mut sides = Sides::new(programs, ["a", "b"], cases.collect());
+        let mut codes = [0_u64; 5];
+        for seed in first..first + tries {
+            let random = &mut Generator::new(seed);
+            let badness = BADNESS[random.below(5) as usize];
+            sides.baseline.benchmarks.clear();
+            sides.current.benchmarks.clear();
+            for _ in 0..=random.below(8) {
+                let mut both = InterleavedResults { baseline: Vec::new(), current: Vec::new() };
+                for case in 0..4 {
+                    let level = 1e4 * (case + 1) as f64;
+                    let replicates = 1 + random.below(3);
+                    let [mut before, mut after] =
+                        [(); 2].map(|()| scripted(case, level, replicates, random));
+                    // The bad case keeps its replicates of the baseline; others may break.
+                    let is_bad = case == 1;
+                    if !is_bad && random.below(4) == 0 {
+                        damage(&mut before, random);
+                    }
+                    let times = after.samples.iter_mut().flat_map(|samples| &mut samples.times_ns);
+                    match badness {
+                        _ if !is_bad => {
+                            if random.below(4) == 0 {
+                                damage(&mut after, random);
+                            }
+                        }
+                        Badness::Slower => times.for_each(|time| *time *= 1.5),
+                        Badness::Failed | Badness::Skipped => {
+                            after.samples.clear();
+                            after.outcome = rsb_model::Outcome::Failed;
+                            if matches!(badness, Badness::Skipped) {
+                                after.outcome = rsb_model::Outcome::Skipped;
+                            }
+                        }
+                        Badness::Unreadable => {
+                            let value = [-1.0, f64::NAN, f64::INFINITY, 0.0];
+                            times.for_each(|time| *time = value[random.below(4) as usize]);
+                        }
+                        Badness::WithoutTurn => {
+                            both.baseline.push(before);
+                            continue;
+                        }
+                    }
+                    both.baseline.push(before);
+                    both.current.push(after);
+                }
+                sides.take_over(&both);
+            }
+            let code = rsb_stats::exit_code(&sides.compare(&Policy::default()));
+            codes[usize::from(code)] += 1;
+            assert_ne!(code, 0, "seed {seed}: {badness:?}");
+        }
+        println!("{tries} tries, seed {first}: exit 3 {}, 4 {}", codes[3], codes[4]);
+        assert!(codes[3] > 0 && codes[4] > 0, "exit codes 3 and 4 must both occur: {codes:?}");
     }
 }
