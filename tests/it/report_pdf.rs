@@ -54,7 +54,7 @@ fn a_pdf_is_whole_accessible_and_says_what_the_report_says() {
     }
     let count = |part: &str| parts.matches(part).count();
     assert!(
-        count("/S /Figure") > 1 && count("/S /Figure") == count("/Alt "),
+        count("/S /Figure") > 0 && count("/S /Figure") == count("/Alt "),
         "each chart must have a text alternative"
     );
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
