@@ -32,7 +32,7 @@ server=$!
 until [ -s address ]; do
     sleep 0.1
 done
-chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,860 --user-data-dir="$work/profile" \
+chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,1040 --user-data-dir="$work/profile" \
     --screenshot="$work/dashboard.png" "$(head -1 address)case?id=cpu_performance/gemm/cpu:0/f32/256x256x256" >/dev/null 2>&1
 cp dashboard.png "$here/docs/images/dashboard.png"
 echo "updated docs/images/tui.svg and docs/images/dashboard.png; check them" >&2
