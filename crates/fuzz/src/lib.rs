@@ -7,7 +7,9 @@
 
 pub mod corpus;
 pub mod coverage;
+pub mod json;
 pub mod limits;
 pub mod mutate;
 pub mod session;
 pub mod target;
+mod words;

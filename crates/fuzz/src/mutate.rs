@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use rsb_model::random::Generator;
 
-mod json;
-
-use json::JsonSpan;
+use crate::json::{self, Specimen};
+use crate::words::{fragment, index, letter_at, word};
 
 /// Structure of an input, which decides how it is mutated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,66 +20,6 @@ pub enum Structure {
     Bytes,
 }
 
-/// Numbers, names and fragments at which readers have failed elsewhere.
-const FRAGMENTS: &[&str] = &[
-    "0",
-    "-1",
-    "1e400",
-    "-0.0",
-    "NaN",
-    "nan(0x7ff)",
-    "Infinity",
-    "-inf",
-    "null",
-    "true",
-    "4.9e-324",
-    "18446744073709551615",
-    "18446744073709551616",
-    "-9223372036854775808",
-    "9007199254740993",
-    "1e-320",
-    "",
-    " ",
-    "\t",
-    "\u{feff}",
-    "\u{202e}",
-    "\u{0}",
-    "\u{1b}[2J",
-    "é",
-    "𝄞",
-    "\u{fffd}",
-    "..",
-    "../../etc/passwd",
-    "%s%n",
-    "<script>",
-    "\"",
-    "'",
-    "\\",
-    "{}",
-    "[]",
-    "[[",
-    "{{",
-    "a,b;c",
-    "1.234,5",
-    "1,234.5",
-    "2026-02-30T25:61:61Z",
-    "2026-06-30T23:59:60Z",
-    "9999999999999999-01-01",
-    "*",
-    "**",
-    "[!-",
-    "{a,{b",
-    "\r",
-    "\r\n",
-    "ms",
-    "GiB",
-    "x86_64",
-    "0000:03:00.0",
-    "ffff:ff:1f.7",
-    "-",
-    "--",
-];
-
 /// Bytes by which an input may exceed the largest one of its corpus, with one exception in
 /// [`LARGE_EVERY`] inputs: most code is reached by small ones.
 pub const GROWTH: usize = 1_000;
@@ -90,23 +29,6 @@ const LARGE_EVERY: u64 = 2_000;
 
 /// Largest input in bytes; mutations that exceed it are cut off.
 pub const MOST_BYTES: usize = 256 << 10;
-
-/// An input to mutate.
-#[derive(Debug, Clone)]
-pub struct Specimen {
-    /// The input.
-    pub bytes: Vec<u8>,
-    /// Its values, if it is a JSON document.
-    pub spans: Vec<JsonSpan>,
-}
-
-impl Specimen {
-    /// Finds the values of `bytes` if `structure` is JSON.
-    pub fn new(structure: Structure, bytes: Vec<u8>) -> Self {
-        let spans = if structure == Structure::Json { json::spans(&bytes) } else { Vec::new() };
-        Self { bytes, spans }
-    }
-}
 
 /// Returns a mutation of `input` of at most `most` bytes, except that few are larger. It may take
 /// parts of `other`.
@@ -156,15 +78,6 @@ fn large(input: &Specimen, random: &mut Generator) -> Vec<u8> {
     bytes
 }
 
-/// Returns an index below `length`, or 0.
-pub(crate) fn index(random: &mut Generator, length: usize) -> usize {
-    usize::try_from(random.below(length.max(1) as u64)).unwrap_or_default()
-}
-
-pub(crate) fn fragment(random: &mut Generator) -> &'static str {
-    FRAGMENTS[index(random, FRAGMENTS.len())]
-}
-
 fn insert(bytes: &mut Vec<u8>, at: usize, part: &[u8]) {
     bytes.splice(at..at, part.iter().copied());
 }
@@ -176,10 +89,7 @@ fn raw(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
         0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
         1 if at < bytes.len() => bytes[at] = random.word().to_le_bytes()[0],
         2 => drop(bytes.drain(at..end)),
-        3 => {
-            let copy = bytes[at..end].to_vec();
-            insert(bytes, at, &copy);
-        }
+        3 => insert(bytes, at, &bytes[at..end].to_vec()),
         4 => drop(bytes.splice(at..end, fragment(random).bytes())),
         5 => bytes.truncate(at),
         _ => {
@@ -194,10 +104,7 @@ fn text(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
     let line = line_at(bytes, index(random, bytes.len()));
     match random.below(10) {
         0 => drop(bytes.drain(line)),
-        1 => {
-            let copy = bytes[line.clone()].to_vec();
-            insert(bytes, line.start, &copy);
-        }
+        1 => insert(bytes, line.start, &bytes[line].to_vec()),
         2 => {
             let from = line_at(bytes, index(random, bytes.len()));
             let moved = bytes[from].to_vec();
@@ -220,7 +127,7 @@ fn text(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
             let at = letter_at(bytes, index(random, bytes.len()));
             insert(bytes, at, &other[from..end]);
         }
-        _ => word(bytes, line, fragment(random).as_bytes(), random),
+        _ => word(bytes, &line, fragment(random).as_bytes(), random),
     }
 }
 
@@ -229,53 +136,4 @@ fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
     let start = bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1);
     let length = bytes[start..].iter().position(|&byte| byte == b'\n');
     start..length.map_or(bytes.len(), |length| start + length + 1)
-}
-
-/// Returns the start of the UTF-8 character of `bytes` that contains the offset `at`.
-fn letter_at(bytes: &[u8], mut at: usize) -> usize {
-    while at > 0 && bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80) {
-        at -= 1;
-    }
-    at
-}
-
-/// Removes, repeats or replaces a word in the range `line`, or the characters between two words.
-pub(crate) fn word(
-    bytes: &mut Vec<u8>,
-    line: Range<usize>,
-    replacement: &[u8],
-    random: &mut Generator,
-) {
-    let chosen = word_at(bytes, &line, random);
-    let by = match random.below(4) {
-        0 => Vec::new(),
-        1 => bytes[chosen.clone()].repeat(2),
-        2 => bytes[word_at(bytes, &line, random)].to_vec(),
-        _ => replacement.to_vec(),
-    };
-    bytes.splice(chosen, by);
-}
-
-/// Returns a run of letters, digits, `.`, `-`, `+` and `_` in the range `line`, or of other
-/// characters. One that is not ASCII is a run of its own.
-fn word_at(bytes: &[u8], line: &Range<usize>, random: &mut Generator) -> Range<usize> {
-    let part = &bytes[line.clone()];
-    if part.is_empty() {
-        return line.clone();
-    }
-    let at = index(random, part.len());
-    let kind = |byte: u8| match byte {
-        0x80.. => 2,
-        b'.' | b'_' | b'-' | b'+' => 1,
-        _ => u8::from(byte.is_ascii_alphanumeric()),
-    };
-    let own = kind(part[at]);
-    if own == 2 {
-        let start = letter_at(part, at);
-        let length = 1 + part[start + 1..].iter().take_while(|&byte| byte & 0xC0 == 0x80).count();
-        return line.start + start..line.start + start + length;
-    }
-    let before = part[..at].iter().rev().take_while(|&&byte| kind(byte) == own).count();
-    let after = part[at..].iter().take_while(|&&byte| kind(byte) == own).count();
-    line.start + at - before..line.start + at + after
 }

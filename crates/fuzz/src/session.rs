@@ -12,8 +12,10 @@ use anyhow::{Context as _, Result};
 use rsb_model::random::Generator;
 
 use crate::coverage::Coverage;
-use crate::mutate::Specimen;
+use crate::json::Specimen;
+use crate::mutate::Structure;
 use crate::target::FuzzTarget;
+use crate::words::index;
 use crate::{corpus, limits, mutate};
 
 /// Most inputs of the corpus that are kept in memory.
@@ -90,8 +92,8 @@ impl Pool {
         let takes_accepted =
             self.refused.is_empty() || (wants_accepted && !self.accepted.is_empty());
         let list = if takes_accepted { &self.accepted } else { &self.refused };
-        let one = &list[mutate::index(random, list.len())];
-        let other = &list[mutate::index(random, list.len())];
+        let one = &list[index(random, list.len())];
+        let other = &list[index(random, list.len())];
         let is_smaller = other.bytes.len() < one.bytes.len();
         if is_smaller && random.below(4) != 0 { other } else { one }
     }
@@ -211,7 +213,8 @@ pub fn run(
             summary.kept.push(input.clone());
         }
         if is_seed || (is_new && input.len() <= most) {
-            pool.add(Specimen::new(target.structure, input), is_accepted);
+            let specimen = Specimen::new(input, target.structure == Structure::Json);
+            pool.add(specimen, is_accepted);
         }
     }
     summary.edges = coverage.edges();

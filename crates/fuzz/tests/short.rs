@@ -6,7 +6,7 @@ use fuzz::corpus;
 #[cfg(feature = "memory-limit")]
 use fuzz::limits;
 use fuzz::session::{self, End};
-use fuzz::target::TARGETS;
+use fuzz::target::{self, TARGETS};
 
 #[cfg(feature = "memory-limit")]
 #[global_allocator]
@@ -39,5 +39,16 @@ fn readers_accept_the_valid_inputs_of_their_corpus() {
             valid += u32::from(is_valid);
         }
         assert!(valid > 0 || matches!(target.name, "import-as" | "custom"), "{}", target.name);
+    }
+}
+
+/// A parser that recurses at each of these tables overflows the stack, which ends the process.
+#[test]
+fn tables_that_are_never_closed_are_refused_at_any_depth() {
+    let text = format!("a = {}", "{ [b]c = ".repeat(20_000));
+    let scratch = tempfile::tempdir().unwrap();
+    for name in ["policy", "accept", "config", "fleet", "sweep", "models"] {
+        let read = (target::find(name).unwrap().read)(text.as_bytes(), scratch.path());
+        assert!(read.is_err(), "{name}");
     }
 }

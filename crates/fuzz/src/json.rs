@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rsb_model::random::Generator;
 
-use super::{Specimen, fragment, index, word};
+use crate::words::{fragment, index, word};
 
 /// Place of a value in a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,23 @@ impl JsonSpan {
     fn item(&self) -> Range<usize> {
         let start = if self.key.is_empty() { self.value.start } else { self.key.start };
         start..self.value.end
+    }
+}
+
+/// An input to mutate.
+#[derive(Debug, Clone)]
+pub struct Specimen {
+    /// The input.
+    pub bytes: Vec<u8>,
+    /// Its values, if it is a JSON document.
+    pub spans: Vec<JsonSpan>,
+}
+
+impl Specimen {
+    /// Finds the values of `bytes` if they are to be mutated as JSON.
+    pub fn new(bytes: Vec<u8>, as_json: bool) -> Self {
+        let spans = if as_json { spans(&bytes) } else { Vec::new() };
+        Self { bytes, spans }
     }
 }
 
@@ -167,7 +184,7 @@ fn edit(input: &Specimen, other: &Specimen, random: &mut Generator) -> Edit {
         (3 | 4, _) if is_string => {
             let mut by = bytes[value.start + 1..value.end - 1].to_vec();
             let all = 0..by.len();
-            word(&mut by, all, &escaped(fragment(random)), random);
+            word(&mut by, &all, &escaped(fragment(random)), random);
             Edit { range: value.start + 1..value.end - 1, by }
         }
         (4..=6, Some(number)) => {
@@ -227,7 +244,6 @@ fn with_comma(bytes: &[u8], item: Range<usize>) -> Range<usize> {
 #[allow(clippy::unwrap_used, reason = "in a test a failed step is a failed test")]
 mod tests {
     use super::*;
-    use crate::mutate::Structure;
 
     const DOCUMENT: &str =
         r#" {"a": [1, -2.5e3, "x \"y\""], "b": {"c": null, "d": {}}, "e": [[]]} "#;
@@ -258,7 +274,7 @@ mod tests {
 
     #[test]
     fn most_changed_documents_differ_and_stay_documents() {
-        let input = Specimen::new(Structure::Json, DOCUMENT.into());
+        let input = Specimen::new(DOCUMENT.into(), true);
         let mut random = Generator::new(1);
         let (mut valid, mut different) = (0, 0);
         for _ in 0..1_000 {
