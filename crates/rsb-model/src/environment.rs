@@ -2,15 +2,46 @@
 //! values are `None`, never zero.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::gpu::{
     Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink,
     SensorName, UnreadGpu,
 };
 pub use crate::rocm::{Compiler, RocmInstallation, RocmSource};
+
+/// Longest list of GPUs that is read. Without a limit, a file of empty entries, of three bytes
+/// each, would need several hundred times its size in memory.
+const MOST_GPUS: usize = 4_096;
+
+fn gpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Gpu>, D::Error> {
+    struct GpuList;
+
+    impl<'de> Visitor<'de> for GpuList {
+        type Value = Vec<Gpu>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(formatter, "a list of at most {MOST_GPUS} GPUs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Gpu>, A::Error> {
+            let mut gpus = Vec::new();
+            while let Some(gpu) = list.next_element()? {
+                if gpus.len() == MOST_GPUS {
+                    return Err(A::Error::invalid_length(MOST_GPUS + 1, &self));
+                }
+                gpus.push(gpu);
+            }
+            Ok(gpus)
+        }
+    }
+
+    deserializer.deserialize_seq(GpuList)
+}
 
 /// Machine on which a run was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +56,7 @@ pub struct Environment {
     /// Memory in GB: of the machine, or the limit of the control group if that is lower.
     pub memory_gb: Option<f64>,
     /// GPUs, in PCI bus order.
+    #[serde(deserialize_with = "gpus")]
     pub gpus: Vec<Gpu>,
     /// GPUs that could not be read, or only in part. `gpus` contains the part that was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,4 +175,18 @@ pub struct MachineState {
     pub temperature_c: Option<f64>,
     /// Conditions that are likely to disturb measurements, one sentence each.
     pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_gpus_than_a_machine_has_are_refused() {
+        let of = |count: usize| format!("{{\"gpus\": [{}]}}", vec!["{}"; count].join(","));
+        let most: Environment = serde_json::from_str(&of(MOST_GPUS)).unwrap();
+        assert_eq!(most.gpus.len(), MOST_GPUS);
+        let error = serde_json::from_str::<Environment>(&of(MOST_GPUS + 1)).unwrap_err();
+        assert!(error.to_string().contains("a list of at most 4096 GPUs"), "{error}");
+    }
 }
