@@ -114,7 +114,7 @@ pub fn watch(late: impl Fn() + Send + 'static) {
             let (current, now) = (INPUT.load(Ordering::Relaxed), cpu_time());
             if current != input {
                 (input, began) = (current, now);
-            } else if input != 0 && now - began > CPU_TIME {
+            } else if input != 0 && now.saturating_sub(began) > CPU_TIME {
                 late();
             }
         }

@@ -89,7 +89,10 @@ fn raw(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
         0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
         1 if at < bytes.len() => bytes[at] = random.word().to_le_bytes()[0],
         2 => drop(bytes.drain(at..end)),
-        3 => insert(bytes, at, &bytes[at..end].to_vec()),
+        3 => {
+            let copy = bytes[at..end].to_vec();
+            insert(bytes, at, &copy);
+        }
         4 => drop(bytes.splice(at..end, fragment(random).bytes())),
         5 => bytes.truncate(at),
         _ => {
@@ -104,7 +107,10 @@ fn text(bytes: &mut Vec<u8>, other: &[u8], random: &mut Generator) {
     let line = line_at(bytes, index(random, bytes.len()));
     match random.below(10) {
         0 => drop(bytes.drain(line)),
-        1 => insert(bytes, line.start, &bytes[line].to_vec()),
+        1 => {
+            let copy = bytes[line.clone()].to_vec();
+            insert(bytes, line.start, &copy);
+        }
         2 => {
             let from = line_at(bytes, index(random, bytes.len()));
             let moved = bytes[from].to_vec();
