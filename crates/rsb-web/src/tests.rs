@@ -311,6 +311,14 @@ fn a_comparison_opens_on_the_newest_pair_and_is_no_pass_while_undecided() {
 }
 
 #[test]
+fn runs_that_cannot_be_compared_leave_the_choice_of_others() {
+    let source = MadeUp::new("64");
+    let one = CompareView { from: "a".to_owned(), to: "a".to_owned(), ..CompareView::default() };
+    let html = page(&served(&source), PageView::Compare(one));
+    assert!(html.contains("both are one run") && html.contains("<form"), "{html}");
+}
+
+#[test]
 fn cases_are_grouped_sorted_and_filtered_by_their_address() {
     let source = MadeUp::new("64");
     let site = served(&source);

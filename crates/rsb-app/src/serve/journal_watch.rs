@@ -11,6 +11,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rsb_model::json;
 use rsb_model::run::ReplicateProgress;
@@ -22,6 +23,9 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 
 /// Number of messages that a slow reader may be behind; after that, it only gets the newest ones.
 const WAITING: usize = 16;
+
+/// Time between two looks for a directory that does not exist yet.
+const APPEARS: Duration = Duration::from_secs(1);
 
 /// Reports changes of journals to its readers.
 pub(super) struct JournalWatch {
@@ -40,33 +44,55 @@ impl JournalWatch {
         }
     }
 
-    /// Returns a receiver of all future changes.
+    /// Returns a receiver of all future changes. Waits for the directory if the first run has not
+    /// created it yet.
     ///
     /// # Errors
     /// If the directory cannot be watched.
     pub(super) fn listen(&self) -> io::Result<Receiver<String>> {
         let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !*has_begun {
-            let changes = Changes::of(&self.runs)?;
+            let changes = match Changes::of(&self.runs) {
+                Ok(changes) => Some(changes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
             // Only changes after this call are reported.
             let mut journals = Journals::default();
             journals.look(&self.runs);
             let (runs, sender) = (self.runs.clone(), self.sender.clone());
-            thread::Builder::new()
-                .name("journals".to_owned())
-                .spawn(move || tell(&runs, journals, &changes, &sender))?;
+            thread::Builder::new().name("journals".to_owned()).spawn(move || {
+                if let Some(changes) = changes.or_else(|| first_changes(&runs)) {
+                    tell(&runs, journals, &changes, &sender);
+                }
+            })?;
             *has_begun = true;
         }
         Ok(self.sender.subscribe())
     }
 }
 
+/// Waits until the directory exists, and watches it; `None` if it cannot be watched.
+fn first_changes(runs: &Path) -> Option<Changes> {
+    loop {
+        thread::sleep(APPEARS);
+        match Changes::of(runs) {
+            Ok(changes) => return Some(changes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+    }
+}
+
 /// Reports every change until the program ends.
 fn tell(runs: &Path, mut journals: Journals, changes: &Changes, sender: &Sender<String>) {
-    while changes.wait().is_ok() {
+    loop {
         for message in journals.look(runs) {
             // There may be no reader.
             let _ = sender.send(message);
+        }
+        if changes.wait().is_err() {
+            return;
         }
     }
 }
@@ -241,11 +267,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("runs");
         let watch = JournalWatch::new(dir.path());
-        assert!(watch.listen().is_err(), "a missing directory cannot be watched");
-        fs::create_dir(&runs).unwrap();
         let mut heard = watch.listen().unwrap();
+        // The first run creates the directory.
+        fs::create_dir(&runs).unwrap();
         let line = "{\"result\":{\"benchmark_id\":\"a\",\"outcome\":\"failed\"}}\n";
         fs::write(runs.join(format!("x{JOURNAL_SUFFIX}")), line).unwrap();
         assert_eq!(heard.blocking_recv().unwrap(), "x: last case a failed.");
+        fs::remove_file(runs.join(format!("x{JOURNAL_SUFFIX}"))).unwrap();
+        assert_eq!(heard.blocking_recv().unwrap(), "The run x has ended.");
     }
 }

@@ -178,7 +178,8 @@ impl StoreSource {
         if let Some(why) = gate::is_itself(&baseline, &current, &self.judge.directories) {
             return Err(SourceError::Senseless(why));
         }
-        self.judge.check(&baseline, &current).map_err(|error| source_error(&error))?;
+        let checked = self.judge.check(&baseline, &current);
+        checked.map_err(|error| SourceError::Senseless(error_chain(&error.error)))?;
         let environment =
             |runs: &[Run]| runs.first().map(|run| run.environment.clone()).unwrap_or_default();
         let environments = [environment(&baseline), environment(&current)];

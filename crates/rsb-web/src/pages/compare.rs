@@ -18,7 +18,7 @@ use crate::cards::{CardColumn, CardTable, number, text};
 use crate::figure::{Zoom, figures};
 use crate::sheet::Sheet;
 use crate::site::Site;
-use crate::source::{ComparedRuns, SourceResult};
+use crate::source::{ComparedRuns, SourceError, SourceResult};
 
 const ROWS: usize = 1000;
 /// Number of runs that the choice offers by name; others can be entered by id.
@@ -40,7 +40,16 @@ pub(super) fn page<'v>(
         sheet.push(&choice(site, query)?);
         return Ok(sheet);
     }
-    let compared = site.source().compare(&query.from, &query.to)?;
+    let compared = match site.source().compare(&query.from, &query.to) {
+        // Other runs may be comparable.
+        Err(SourceError::Senseless(why)) => {
+            let mut sheet = Sheet::new("Compare", Some(view));
+            sheet.say(Tone::Caution, &why);
+            sheet.push(&choice(site, query)?);
+            return Ok(sheet);
+        }
+        compared => compared?,
+    };
     let result = &compared.result;
     let mut sheet = Sheet::new("Comparison", Some(view)).under(&sides(site, query, result));
     sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);

@@ -36,10 +36,14 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         ));
     }
     let Some(latest) = &material.latest else {
-        sheet.say(
-            Tone::Caution,
-            "Nothing is stored yet: `rusty-stack-bench run` makes the first run.",
-        );
+        let imported = site.source().runs()?.len();
+        let sentence = if imported == 0 {
+            "Nothing is stored yet: `rusty-stack-bench run` makes the first run.".to_owned()
+        } else {
+            let count = format_count(imported, "run", "runs");
+            format!("{count} of other tools: see Runs and Cases. Nothing was measured here yet.")
+        };
+        sheet.say(Tone::Caution, &sentence);
         sheet.section("notices", "Problems of the store", notices(&material.notices));
         return Ok(sheet);
     };
