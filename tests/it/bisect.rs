@@ -156,8 +156,10 @@ fn wrong_words_are_exit_2_with_the_cure() {
     bench.write("file", "beside");
     git(&bench, &["add", "file"]);
     git(&bench, &["commit", "--quiet", "-m", "beside"]);
+    git(&bench, &["update-ref", "refs/remotes/origin/topic", &commits[0]]);
     for (good, bad, case, expected) in [
-        ("nonexistent", "main", "one", "branches: `branch`, `elsewhere`, `main`; `git log` lists"),
+        ("nonexistent", "main", "one", "branches: `branch`, `elsewhere`, `main`"),
+        ("topic", "main", "one", "write `origin/topic`; `git log` lists"),
         ("main", "main", "one", "the same commit"),
         ("main", &commits[0], "one", "name the good one first"),
         ("branch", "main", "one", &commits[0][..10]),

@@ -51,9 +51,16 @@ impl Repository {
             } else {
                 ""
             };
-            format!(
-                "git cannot find the revision `{revision}`; {}`git log` lists the revisions{cure}",
+            // A fresh clone has only the default branch; the others are those of the remote.
+            let remote = format!("refs/remotes/origin/{revision}");
+            let meant = if self.git(&["rev-parse", "--verify", "--quiet", &remote]).is_ok() {
+                format!("write `origin/{revision}`; ")
+            } else {
                 self.branches()
+            };
+            format!(
+                "git cannot find the revision `{revision}`; {meant}`git log` lists the \
+                 revisions{cure}"
             )
         })
     }
@@ -65,12 +72,14 @@ impl Repository {
             "for-each-ref",
             "--count=10",
             "--sort=-committerdate",
-            "--format=%(refname:short)",
+            // `origin/HEAD` is only another name of a branch.
+            "--format=%(if)%(symref)%(then)%(else)%(refname:short)%(end)",
             "refs/heads",
             "refs/remotes",
         ]);
-        let names: Vec<String> =
-            listed.unwrap_or_default().lines().map(|name| format!("`{name}`")).collect();
+        let listed = listed.unwrap_or_default();
+        let names = listed.lines().filter(|name| !name.is_empty());
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         if names.is_empty() { String::new() } else { format!("branches: {}; ", names.join(", ")) }
     }
 
