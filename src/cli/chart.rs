@@ -1,6 +1,6 @@
 //! Arguments of `chart`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -47,9 +47,9 @@ pub struct ChartArgs {
     /// Add the results that only other runs of the machine have
     #[arg(long, conflicts_with_all = ["against", "input"])]
     pub across_runs: bool,
-    /// Choose the format
-    #[arg(long, value_enum, default_value_t = ChartFormat::Text)]
-    pub format: ChartFormat,
+    /// Choose the format [default: by the ending of PATH, or text]
+    #[arg(long, value_enum)]
+    pub format: Option<ChartFormat>,
     /// Write to PATH, a directory for several pictures [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -68,6 +68,13 @@ pub struct ChartArgs {
 }
 
 impl ChartArgs {
+    /// Returns the format: the requested one, or that of the file to write.
+    pub fn format(&self) -> ChartFormat {
+        let ending = self.output.as_deref().and_then(Path::extension);
+        let of_file = ending.and_then(|ending| ChartFormat::from_str(ending.to_str()?, true).ok());
+        self.format.or(of_file).unwrap_or(ChartFormat::Text)
+    }
+
     /// Returns the options of the chart.
     pub const fn options(&self) -> ChartOptions {
         ChartOptions { metric: self.metric, simulated: self.simulated }

@@ -60,7 +60,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
 /// Writes the charts in the requested format.
 fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Style) -> CliResult {
     let to_file = named_file(args.output.as_deref());
-    match args.format {
+    match args.format() {
         ChartFormat::Text => {
             let color = if to_file.is_some() { Color::Never } else { style.color };
             let glyphs =
@@ -75,7 +75,7 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
         }
         ChartFormat::Svg | ChartFormat::Png => {
             let theme = section.theme(ThemeName::Light).map_err(config_error)?;
-            let format = match args.format {
+            let format = match args.format() {
                 ChartFormat::Png => PictureFormat::Png,
                 _ => PictureFormat::Svg,
             };

@@ -37,6 +37,18 @@ fn the_command_beside_each_picture_of_the_gallery_draws_it() {
     }
 }
 
+#[test]
+fn the_ending_of_the_file_chooses_the_format() {
+    let bench = Bench::new();
+    let words = ["chart", "backends", &of_gallery("backends.json"), "--output"];
+    for (name, start) in [("a.svg", "<svg"), ("a.html", "<!DOCTYPE html>"), ("a.txt", "")] {
+        bench.run(&[&words[..], &[name]].concat()).expect(0);
+        let text = std::fs::read_to_string(bench.path(name)).unwrap();
+        assert!(text.to_lowercase().starts_with(&start.to_lowercase()), "{name}: {text}");
+        assert_eq!(text.contains("</svg>"), !start.is_empty(), "{name}");
+    }
+}
+
 #[cfg(feature = "png")]
 #[test]
 fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
