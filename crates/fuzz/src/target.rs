@@ -262,7 +262,10 @@ fn scheduler(bytes: &[u8], _: &Path) -> Result<()> {
     rsb_fleet::parse_node_details(text);
     let queue = rsb_fleet::parse_squeue(text);
     let job = rsb_fleet::submission::parse_job_id(text);
-    ensure!(nodes.is_ok() || queue.is_ok() || job.is_some(), "not output of a scheduler");
+    let pods = rsb_fleet::kubernetes::parse_kubernetes_jobs(text);
+    rsb_fleet::ssh::parse_running(text);
+    let is_known = nodes.is_ok() || queue.is_ok() || job.is_some() || pods.is_ok();
+    ensure!(is_known, "not output of a scheduler");
     Ok(())
 }
 

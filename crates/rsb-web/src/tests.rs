@@ -387,7 +387,7 @@ fn documents_are_versioned_and_errors_say_why_in_their_own_form() {
     }
     for (link, status, why) in [
         (format!("run?id={nothing}"), 404, "no run is called"),
-        (format!("compare?from={before}&to={before}"), 400, "both are one run"),
+        (format!("api/compare?from={before}&to={before}"), 400, "both are one run"),
         ("nowhere".to_owned(), 404, "there is no page"),
         ("runs?sort=x".to_owned(), 400, "is not a parameter of the page"),
         (format!("run?id={}", "x".repeat(5000)), 400, "too long"),
