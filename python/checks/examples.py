@@ -409,6 +409,8 @@ def main() -> int:
         refuse()
         return 0
     with tempfile.TemporaryDirectory() as directory:
+        # Baselines are saved below the working directory.
+        os.chdir(directory)
         state: list[Any] = []
         examples = {
             1: lambda: measure(options.as_written),
@@ -423,6 +425,7 @@ def main() -> int:
             absent = [name for name in named(number) if name not in CALLED]
             assert not absent, f"example {number} does not call {', '.join(absent)}"
             print(f"example {number}: {len(named(number))} names, {time.monotonic() - began:.0f} s", flush=True)
+        os.chdir(os.path.sep)
     return 0
 
 
