@@ -21,7 +21,7 @@ pub enum Structure {
 }
 
 /// Bytes by which an input may exceed the largest one of its corpus, with one exception in
-/// [`LARGE_EVERY`] inputs: most code is reached by small ones.
+/// `LARGE_EVERY` inputs: most code is reached by small ones.
 pub const GROWTH: usize = 1_000;
 
 /// Number of inputs of which one, on average, may have up to [`MOST_BYTES`].

@@ -222,7 +222,7 @@ pub fn run(
 }
 
 /// Returns some of `inputs`: the smallest ones that together reach the same code, up to
-/// [`MOST_CORPUS_BYTES`]. The written corpus of `target` comes first.
+/// `MOST_CORPUS_BYTES`. The written corpus of `target` comes first.
 ///
 /// # Errors
 /// As [`run`].
