@@ -19,7 +19,7 @@ pub fn directory(target: &str) -> PathBuf {
 ///
 /// # Errors
 /// If the directory or one of its files cannot be read, or it is empty.
-pub fn written(target: &str) -> Result<Vec<Vec<u8>>> {
+pub fn read_written(target: &str) -> Result<Vec<Vec<u8>>> {
     if target == "index" {
         let results = tempfile::tempdir()?;
         rsb_store::Store::open_for_writing(results.path())?;
@@ -48,7 +48,7 @@ pub fn written(target: &str) -> Result<Vec<Vec<u8>>> {
 ///
 /// # Errors
 /// If the file cannot be read, or is not such a list.
-pub fn found(target: &str) -> Result<Vec<Vec<u8>>> {
+pub fn read_found(target: &str) -> Result<Vec<Vec<u8>>> {
     let path = directory(target).join(FOUND);
     if !path.exists() {
         return Ok(Vec::new());

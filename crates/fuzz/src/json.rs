@@ -179,12 +179,12 @@ fn edit(input: &Specimen, other: &Specimen, random: &mut Generator) -> Edit {
         }
         (3, _) if !span.key.is_empty() => {
             let end = span.key.end - 1;
-            Edit { range: end..end, by: escaped(fragment(random)) }
+            Edit { range: end..end, by: escape(fragment(random)) }
         }
         (3 | 4, _) if is_string => {
             let mut by = bytes[value.start + 1..value.end - 1].to_vec();
             let all = 0..by.len();
-            word(&mut by, &all, &escaped(fragment(random)), random);
+            word(&mut by, &all, &escape(fragment(random)), random);
             Edit { range: value.start + 1..value.end - 1, by }
         }
         (4..=6, Some(number)) => {
@@ -193,7 +193,7 @@ fn edit(input: &Specimen, other: &Specimen, random: &mut Generator) -> Edit {
             Edit { range: value, by: serde_json::to_vec(&scaled).unwrap_or_default() }
         }
         (5, _) => {
-            let text = escaped(fragment(random));
+            let text = escape(fragment(random));
             Edit { range: value, by: [b"\"", &*text, b"\""].concat() }
         }
         (6, _) => {
@@ -223,7 +223,7 @@ fn edit(input: &Specimen, other: &Specimen, random: &mut Generator) -> Edit {
 }
 
 /// Returns `text` as part of a JSON string.
-fn escaped(text: &str) -> Vec<u8> {
+fn escape(text: &str) -> Vec<u8> {
     let quoted = serde_json::to_vec(text).unwrap_or_default();
     quoted.get(1..quoted.len() - 1).unwrap_or_default().to_vec()
 }

@@ -218,9 +218,9 @@ fn session(name: &str, seed: &str, seconds: &str, inputs: &str, keep: bool) -> R
         println!("  {failure}\n  input: {}", path.display());
     }
     if keep && !summary.kept.is_empty() {
-        let mut inputs = corpus::found(name)?;
+        let mut inputs = corpus::read_found(name)?;
         inputs.extend(summary.kept);
-        corpus::write_found(name, &session::minimized(target, inputs)?)?;
+        corpus::write_found(name, &session::minimize(target, inputs)?)?;
     }
     Ok(summary.failures.is_empty())
 }

@@ -181,9 +181,9 @@ pub fn run(
     let mut random = Generator::new(seed);
     let mut coverage = Coverage::default();
     let mut summary = Summary::default();
-    let mut pending = corpus::written(target.name)?;
+    let mut pending = corpus::read_written(target.name)?;
     let most = pending.iter().map(Vec::len).max().unwrap_or_default() + mutate::GROWTH;
-    pending.extend(corpus::found(target.name)?);
+    pending.extend(corpus::read_found(target.name)?);
     let mut pool = Pool::default();
     coverage.add(); // What ran until now belongs to no input.
     let began = Instant::now();
@@ -226,10 +226,10 @@ pub fn run(
 ///
 /// # Errors
 /// As [`run`].
-pub fn minimized(target: &FuzzTarget, mut inputs: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+pub fn minimize(target: &FuzzTarget, mut inputs: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     let scratch = tempfile::tempdir_in(scratch_root()).context("cannot create a scratch folder")?;
     let mut coverage = Coverage::default();
-    for input in corpus::written(target.name)? {
+    for input in corpus::read_written(target.name)? {
         let _ = read(target, &input, 1, scratch.path());
         coverage.add();
     }

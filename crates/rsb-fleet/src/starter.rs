@@ -48,8 +48,8 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
          stagger_seconds = {stagger}   # between the first jobs\n\
          time_limit_minutes = {limit}\n\
          deadline_minutes = {deadline}   # a job that has not started by then leaves the queue\n",
-        program = quoted(input.program),
-        results = quoted(input.results_dir),
+        program = toml_string(input.program),
+        results = toml_string(input.results_dir),
         processes = defaults.processes,
         parallel = defaults.max_parallel,
         stagger = defaults.stagger_seconds,
@@ -59,8 +59,10 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
         text +=
             "# attributes = { rack = \"rack-*\" }   # features that do not make another class\n";
     } else {
-        let list: Vec<String> =
-            attributes.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+        let list: Vec<String> = attributes
+            .iter()
+            .map(|(name, value)| format!("{name} = {}", toml_string(value)))
+            .collect();
         let list = list.join(", ");
         let _ =
             writeln!(text, "# Features that may explain slowness, but do not make another class.");
@@ -69,12 +71,13 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
     text += "\n[slurm]\n";
     match partition {
         Some(partition) => {
-            let _ = writeln!(text, "partition = {}", quoted(&partition.name));
+            let _ = writeln!(text, "partition = {}", toml_string(&partition.name));
         }
         None => text += "# partition = \"gpu\"\n",
     }
     for other in input.partitions.iter().filter(|other| Some(*other) != partition) {
-        let _ = writeln!(text, "# partition = {}   # nodes: {}", quoted(&other.name), other.nodes);
+        let _ =
+            writeln!(text, "# partition = {}   # nodes: {}", toml_string(&other.name), other.nodes);
     }
     text +=
         "# account = \"\"\n# qos = \"\"\n# constraint = \"\"   # only nodes with these features\n";
@@ -93,10 +96,11 @@ pub fn starter_file(input: &StarterInput<'_>) -> String {
 
 fn suite_section(suite: Suite, classes: &[&HardwareClass], minutes: u64) -> String {
     let mut text = String::from("\n[[suite]]\n");
-    let _ = writeln!(text, "suite = {}", quoted(suite.as_str()));
+    let _ = writeln!(text, "suite = {}", toml_string(suite.as_str()));
     text += "classes = [   # patterns; without this key, every class\n";
     for class in classes {
-        let _ = writeln!(text, "    {},   # nodes: {}", quoted(&class.name), class.nodes.len());
+        let _ =
+            writeln!(text, "    {},   # nodes: {}", toml_string(&class.name), class.nodes.len());
     }
     text += "]\n# benchmarks = [\"gemm\"]   # without it, all of the suite\n# priority = 10\n";
     let _ = writeln!(text, "minutes = {minutes}   # as measured by hand on one node");
@@ -120,7 +124,7 @@ fn place_patterns(nodes: &[FleetNode]) -> BTreeMap<String, String> {
 }
 
 /// Quotes `text` as a TOML string.
-fn quoted(text: &str) -> String {
+fn toml_string(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 

@@ -74,8 +74,8 @@ impl BurnInReport {
         Some(NodePair {
             node: task.node.clone(),
             class: task.class.clone(),
-            before: pooled(&whole[..share])?,
-            after: pooled(&whole[whole.len() - share..])?,
+            before: pool(&whole[..share])?,
+            after: pool(&whole[whole.len() - share..])?,
         })
     }
 
@@ -98,7 +98,7 @@ fn highest(runs: [&Run; 2], field: &str) -> Option<[f64; 2]> {
 }
 
 /// Returns one run with the processes of all `runs`.
-fn pooled(runs: &[Run]) -> Option<Run> {
+fn pool(runs: &[Run]) -> Option<Run> {
     let (first, others) = runs.split_first()?;
     let mut pooled = first.clone();
     for result in others.iter().flat_map(|run| &run.benchmarks) {

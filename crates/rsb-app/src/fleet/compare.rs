@@ -392,13 +392,13 @@ mod tests {
         (0..count).map(pair).collect()
     }
 
-    fn judged(pairs: &[NodePair]) -> FleetComparison {
+    fn compare_pairs(pairs: &[NodePair]) -> FleetComparison {
         judge_pairs(pairs, 5, &Policy::default())
     }
 
     #[test]
     fn a_change_of_one_node_is_not_one_of_its_class() {
-        let document = judged(&nodes(6, |number| if number == 3 { 1.25 } else { 1.0 }));
+        let document = compare_pairs(&nodes(6, |number| if number == 3 { 1.25 } else { 1.0 }));
         let regressed =
             document.rows.iter().filter(|row| row.comparison.verdict == Verdict::Regressed);
         let moved: Vec<Option<&str>> = regressed.map(|row| row.node.as_deref()).collect();
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_change_of_all_nodes_is_one_of_their_class_and_of_each() {
-        let document = judged(&nodes(6, |_| 1.25));
+        let document = compare_pairs(&nodes(6, |_| 1.25));
         assert_eq!(document.rows[0].node, None, "{document:#?}");
         assert_eq!(document.rows[0].comparison.verdict, Verdict::Regressed, "{document:#?}");
         assert_eq!(document.totals.regressed, 7, "{document:#?}");
@@ -420,11 +420,11 @@ mod tests {
 
     #[test]
     fn unchanged_nodes_pass_and_small_classes_have_no_row() {
-        let document = judged(&nodes(4, |_| 1.0));
+        let document = compare_pairs(&nodes(4, |_| 1.0));
         assert_eq!(document.verdict, Verdict::Unchanged, "{document:#?}");
         let unchanged = FleetTotals { unchanged: 4, ..FleetTotals::default() };
         assert_eq!(document.totals, unchanged, "a class of four has no row of its own");
-        assert_eq!(judged(&nodes(5, |_| 1.0)).totals.unchanged, 6);
+        assert_eq!(compare_pairs(&nodes(5, |_| 1.0)).totals.unchanged, 6);
     }
 
     #[test]

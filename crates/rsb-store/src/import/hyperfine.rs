@@ -68,7 +68,7 @@ fn reported_failure(result: &Value) -> Option<&'static str> {
 fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
         Some(times) if !times.is_empty() => ImportedCase::of_processes(&times),
-        _ => summarized(result)?,
+        _ => read_summary(result)?,
     };
     if let Some(peak) =
         json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max))
@@ -85,7 +85,7 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
 }
 
 /// Creates a case from the median, which versions before 1.6 do not write, or else from the mean.
-fn summarized(result: &Value) -> Result<ImportedCase, String> {
+fn read_summary(result: &Value) -> Result<ImportedCase, String> {
     let (estimator, seconds) = match json::number(result, "median")? {
         Some(median) => ("median", median),
         None => ("mean", json::number(result, "mean")?.ok_or("it has neither times nor a mean")?),
