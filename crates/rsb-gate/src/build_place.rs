@@ -216,9 +216,9 @@ impl BuiltSide {
     /// Replaces the stored executable that was built at `path` by a new copy, in other pages of
     /// memory. Keeps it if it cannot be copied quickly.
     ///
-    /// The processor's caches depend on the addresses of those pages: of twenty copies of one
-    /// executable, one was 6 to 10 % slower in each of its cases (docs/gate-study.md). If all
-    /// processes of a side shared a copy, they would share its luck.
+    /// Of forty copies of one executable, four were 7 to 13 % slower in one case, probably because
+    /// their physical pages share other lines of the caches (docs/gate-study.md). If all processes
+    /// of a side shared a copy, that side would be slower throughout.
     pub(crate) fn renew(&self, path: &Path) {
         let stored = self.stored_path(path);
         let is_small = std::fs::metadata(&stored).is_ok_and(|file| file.len() <= LARGEST_RENEWED);
