@@ -1,4 +1,4 @@
-//! Sizes in which no model of a family was published, and what was searched.
+//! Sizes in which no model of a family was published, with the sources that were searched.
 
 use super::catalogue::{Family, SizeClass};
 
