@@ -353,7 +353,6 @@ def draw(directory: str, run: Any) -> None:
     drawn = [
         (charts.generate_bar_chart({"one": 1.0, "two": 2.0}, "times", "ms"), "2.00 ms"),
         (charts.generate_line_chart({"a": [1.0, 3.0, 2.0]}, title="line"), "line"),
-        (charts.generate_sparkline([1.0, 2.0, 3.0]), "█"),
         (charts.generate_gauge(3.0, max_val=4.0, label="load"), "3 of 4"),
         (charts.generate_heatmap([[1.0, 2.0], [3.0, 4.0]], title="heat"), "heat"),
         (charts.generate_speedup_chart({"a": 2.0}, {"a": 1.0}), "2"),
@@ -370,12 +369,15 @@ def draw(directory: str, run: Any) -> None:
         (memory.generate_utilization_gauge(6.0, 8.0), "75 %"),
     ]
     for chart, told in drawn:
-        assert told in chart, (told, chart)
-    lines: list[str] = []
+        lines = chart.splitlines()
+        assert told in chart and len(lines) <= 20 and max(map(len, lines)) <= 60, (told, chart)
+        assert "<svg" in chart.svg[:200], chart.svg[:200]
+    assert charts.generate_sparkline([1.0, 2.0, 3.0]).endswith("█")
+    progress: list[str] = []
     installer = TUIIntegration(TUIIntegrationConfig(auto_run_on_selection=False), results_dir=directory)
     assert installer.integrate_with_rusty_stack({})["benchmarks"]["components"]
     assert installer.on_benchmark_selected("component_benchmark", "pytorch")["run"] is None
-    assert installer.run_benchmark_for_component("onnxruntime", lines.append)["benchmarks"] and lines
+    assert installer.run_benchmark_for_component("onnxruntime", progress.append)["benchmarks"] and progress
     components = installer.get_benchmark_status()["components"]
     assert components["pytorch"]["status"] == components["onnxruntime"]["status"] == "passed", components
     assert len(installer.generate_performance_panel(run).splitlines()) > 2

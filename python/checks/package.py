@@ -23,12 +23,10 @@ from rusty_stack_bench import (
     ComponentBenchmarkIntegration,
     DegradationDetector,
     GlobalBenchmarkConfig,
-    MemoryPatternVisualizer,
     ReportConfig,
     ReportGenerator,
     Result,
     ResultsPersistence,
-    SpeedupChartGenerator,
     StatisticalAnalyzer,
     TrendAnalysisIntegration,
     TrendAnalyzer,
@@ -182,24 +180,13 @@ def read_figures() -> None:
     refused("same number", charts.generate_speedup_chart, ["a"], [2.0], [1.0, 2.0])
 
 
-def draw_every_kind() -> None:
-    """Checks the size, a text and the SVG of each kind of chart."""
-    charts, speedups, memory = ASCIIChartGenerator(), SpeedupChartGenerator(), MemoryPatternVisualizer()
+def draw_other_forms() -> None:
+    """Checks forms of arguments that examples.py does not use: the size, a text and the SVG of their charts."""
+    charts = ASCIIChartGenerator()
     drawn = [
         (charts.generate_stacked_bar_chart({"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0}}, "stacked", "MB"), "3.00 MB"),
         (charts.generate_line_chart({"a": [(1.0, 2.0), (3.0, 4.0)]}, "points", "size", "GB/s"), "points"),
-        (charts.generate_gauge(3.0, max_val=4.0, label="load"), "3 of 4"),
-        (charts.generate_heatmap([[1.0, 2.0], [3.0, 4.0]], title="heat"), "heat"),
-        (charts.generate_speedup_chart({"a": 2.0}, {"a": 1.0}), "2"),
-        (charts.generate_memory_timeline([0.0, 1.0, 2.0], [5.0, 9.0, 4.0], 10.0), "limit 10.0 MB"),
         (charts.generate_delta_chart({"time_ms": 20.0, "tflops": 30.0, "memory_used_mb": 1.0}), "+20.0 %"),
-        (speedups.generate_speedup_bars({"a": 3.0, "b": 1.0}), "3"),
-        (speedups.generate_scaling_chart([1, 2, 4], [8.0, 4.5, 2.5]), "ideal"),
-        (speedups.generate_roofline_chart([0.5, 50.0], [40.0, 900.0], 1000.0, 100.0), "compute roof"),
-        (memory.generate_memory_timeline([0.0, 1.0, 2.0], [5.0, 4.0, 0.0], [0.0, 0.0, 6.0]), "in use"),
-        (memory.generate_memory_breakdown({"model": 10.0, "activations": 5.0}), "activations"),
-        (memory.generate_memory_heatmap([0, 1], ["held", "peak"], [[1.0, 2.0], [3.0, 4.0]]), "held"),
-        (memory.generate_utilization_gauge(6.0, 8.0), "75 %"),
         (BeforeAfterComparison({}, {}).generate_delta_chart(["time_ms"], [10.0], [8.0]), "-20.0 %"),
     ]
     for chart, told in drawn:
@@ -306,7 +293,7 @@ def main() -> int:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
     read_figures()
-    draw_every_kind()
+    draw_other_forms()
     follow_the_specification(results[0])
     read_sensors()
     read_architectures()

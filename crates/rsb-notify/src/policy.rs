@@ -53,6 +53,21 @@ pub struct ReceiverRule {
     pub is_per_alert: bool,
 }
 
+impl Default for ReceiverRule {
+    /// Returns the rule of a receiver without options: warnings and worse, again after a day, at
+    /// most ten messages an hour.
+    fn default() -> Self {
+        Self {
+            severity: Severity::Warning,
+            repeat: SignedDuration::from_hours(24),
+            max_per_hour: 10,
+            quiet: None,
+            is_mirror: false,
+            is_per_alert: false,
+        }
+    }
+}
+
 /// Daily time without messages, in minutes after midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rsb_insight::trends::{self, SeriesPlaces, TrackRequest};
 use rsb_model::Better;
 use rsb_model::random::Generator;
-use rsb_model::record::{AlertState, Severity, TrackedAlert};
+use rsb_model::record::{AlertState, TrackedAlert};
 use rsb_notify::policy::{PolicyInput, ReceiverRule, ReceiverState, decide};
 use rsb_notify::{AnalysisContext, NotifyAlert, NotifyClock, NotifyEvent};
 use rsb_stats::estimate::{median, std_dev};
@@ -111,17 +111,6 @@ fn recorded_noise(series: usize, recorded: &[Vec<f64>]) -> Vec<f64> {
     (from..from + RUNS).map(|at| 1.0 + scale * deviations[at % deviations.len()]).collect()
 }
 
-fn rule() -> ReceiverRule {
-    ReceiverRule {
-        severity: Severity::Warning,
-        repeat: SignedDuration::from_hours(24),
-        max_per_hour: 10,
-        quiet: None,
-        is_mirror: false,
-        is_per_alert: false,
-    }
-}
-
 /// Returns the input of the decision after `run`.
 fn input<'a>(run: usize, rule: &'a ReceiverRule, alerts: &'a [NotifyAlert]) -> PolicyInput<'a> {
     let clock = NotifyClock { now: time(run), minute: 720 };
@@ -170,7 +159,7 @@ fn check_year(noise: &mut dyn FnMut(usize) -> Vec<f64>) {
     let planted = planted();
     let all: Vec<Vec<SeriesPoint>> =
         (0..SERIES).map(|series| points(series, &planted, &noise(series))).collect();
-    let rule = rule();
+    let rule = ReceiverRule::default();
     let mut state = ReceiverState::default();
     let (mut reported, mut recovered, mut others) = (vec![None; 10], vec![0; 10], Vec::new());
     for run in 20..RUNS {
@@ -222,7 +211,7 @@ fn messages_about(length: usize, seed: u64) -> Vec<NotifyEvent> {
     let slow = [Planted { series: 0, from: 40, to: 40 + length, factor: 1.25 }];
     let noise = made_up_noise(0, &[1.0; 70], &mut Generator::new(seed));
     let all = [points(0, &slow, &noise)];
-    let rule = rule();
+    let rule = ReceiverRule::default();
     let mut state = ReceiverState::default();
     let mut events = Vec::new();
     for run in 38..70 {

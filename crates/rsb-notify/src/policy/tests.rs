@@ -2,17 +2,6 @@ use super::*;
 use crate::alert::tests::change;
 use crate::alert::{LastMeasured, NodeProblem, ProblemNode};
 
-fn rule() -> ReceiverRule {
-    ReceiverRule {
-        severity: Severity::Warning,
-        repeat: SignedDuration::from_hours(24),
-        max_per_hour: 10,
-        quiet: None,
-        is_mirror: false,
-        is_per_alert: false,
-    }
-}
-
 /// Returns `hours` after the alerts of [`change`] began.
 fn at(hours: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + 3600 * hours).unwrap()
@@ -62,7 +51,7 @@ fn an_alert_is_sent_once_repeated_updated_and_closed_by_a_verdict() {
         expected: Option<NotifyEvent>,
     }
     let step = |hours, percent, state, expected| Step { hours, percent, state, expected };
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     for step in [
         step(0, 15.0, NotifyState::New, Some(NotifyEvent::New)),
         step(12, 16.0, NotifyState::New, None),
@@ -86,7 +75,7 @@ fn an_alert_is_sent_once_repeated_updated_and_closed_by_a_verdict() {
 
 #[test]
 fn a_missing_alert_is_neither_closed_nor_repeated() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     assert_eq!(receiver.events(0, &[change("a-1", 15.0)]), [NotifyEvent::New]);
     assert!(receiver.events(100, &[]).is_empty());
     assert_eq!(receiver.events(101, &[change("a-1", 15.0)]), [NotifyEvent::Reminder]);
@@ -94,7 +83,7 @@ fn a_missing_alert_is_neither_closed_nor_repeated() {
 
 #[test]
 fn an_unreported_alert_is_not_closed_and_an_old_change_is_not_reported() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let alert = change("a-1", 15.0);
     for state in [NotifyState::Acknowledged, NotifyState::Recovered, NotifyState::Withdrawn] {
         assert!(receiver.events(0, &[with_state(&alert, state)]).is_empty());
@@ -104,7 +93,7 @@ fn an_unreported_alert_is_not_closed_and_an_old_change_is_not_reported() {
     assert!(receiver.events(0, &[minor]).is_empty());
     // The alert is reported once it is severe enough or no longer held, however late.
     assert_eq!(receiver.events(24 * 8, std::slice::from_ref(&alert)), [NotifyEvent::New]);
-    let mut new = Receiver::new(rule());
+    let mut new = Receiver::new(ReceiverRule::default());
     // A first analysis finds changes that are years old.
     let found = NotifyAlert { first_seen: at(24 * 8), ..alert.clone() };
     assert!(new.events(24 * 8, &[found]).is_empty(), "it is a week old");
@@ -115,7 +104,7 @@ fn an_unreported_alert_is_not_closed_and_an_old_change_is_not_reported() {
 
 #[test]
 fn an_outlier_is_not_reported_and_a_change_is_with_its_second_run() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let tentative = NotifyAlert { is_tentative: true, ..change("a-1", 15.0) };
     let decision = receiver.decide(0, std::slice::from_ref(&tentative));
     assert!(decision.notifications.is_empty());
@@ -131,7 +120,8 @@ fn an_outlier_is_not_reported_and_a_change_is_with_its_second_run() {
 
 #[test]
 fn an_alert_that_becomes_severe_enough_is_sent_then() {
-    let mut receiver = Receiver::new(ReceiverRule { severity: Severity::Critical, ..rule() });
+    let mut receiver =
+        Receiver::new(ReceiverRule { severity: Severity::Critical, ..ReceiverRule::default() });
     assert!(receiver.events(0, &[change("a-1", 15.0)]).is_empty());
     assert_eq!(receiver.events(6, &[change("a-1", 25.0)]), [NotifyEvent::New]);
     assert_eq!(
@@ -144,7 +134,7 @@ fn an_alert_that_becomes_severe_enough_is_sent_then() {
 #[test]
 fn alerts_of_one_run_are_one_message_unless_each_needs_its_own() {
     let alerts = [change("a-1", 15.0), change("a-2", 30.0)];
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let decision = receiver.decide(0, &alerts);
     assert_eq!(decision.notifications.len(), 1);
     let keys: Vec<&str> =
@@ -152,8 +142,8 @@ fn alerts_of_one_run_are_one_message_unless_each_needs_its_own() {
     assert_eq!(keys, ["a-2", "a-1"], "the worst comes first");
     let mut other = alerts.clone();
     other[1].run = Some("r8".to_owned());
-    assert_eq!(Receiver::new(rule()).decide(0, &other).notifications.len(), 2);
-    let single = ReceiverRule { is_per_alert: true, ..rule() };
+    assert_eq!(Receiver::new(ReceiverRule::default()).decide(0, &other).notifications.len(), 2);
+    let single = ReceiverRule { is_per_alert: true, ..ReceiverRule::default() };
     assert_eq!(Receiver::new(single).decide(0, &alerts).notifications.len(), 2);
 }
 
@@ -167,7 +157,7 @@ fn a_storm_becomes_a_digest_and_then_waits() {
         });
         each.collect()
     };
-    let mut receiver = Receiver::new(ReceiverRule { max_per_hour: 3, ..rule() });
+    let mut receiver = Receiver::new(ReceiverRule { max_per_hour: 3, ..ReceiverRule::default() });
     let decision = receiver.decide(0, &storm(0));
     let sizes: Vec<usize> =
         decision.notifications.iter().map(|message| message.alerts.len()).collect();
@@ -180,8 +170,10 @@ fn a_storm_becomes_a_digest_and_then_waits() {
 
 #[test]
 fn silences_and_quiet_hours_hold_an_alert_until_they_end() {
-    let mut receiver =
-        Receiver::new(ReceiverRule { quiet: QuietHours::parse("22:00-7:00"), ..rule() });
+    let mut receiver = Receiver::new(ReceiverRule {
+        quiet: QuietHours::parse("22:00-7:00"),
+        ..ReceiverRule::default()
+    });
     let pattern = "gemm/*-1".to_owned();
     receiver.silences.push(Silence { pattern, until: at(12), because: None });
     let alerts = [change("a-1", 15.0), change("a-2", 15.0)];
@@ -227,7 +219,7 @@ fn quiet_hours_may_span_midnight() {
 
 #[test]
 fn a_mirror_gets_all_open_alerts_each_time_and_each_closing_once() {
-    let mut receiver = Receiver::new(ReceiverRule { is_mirror: true, ..rule() });
+    let mut receiver = Receiver::new(ReceiverRule { is_mirror: true, ..ReceiverRule::default() });
     let alerts = [change("a-1", 15.0), change("a-2", 15.0)];
     for hours in [0, 1, 2] {
         let decision = receiver.decide(hours, &alerts);
@@ -270,7 +262,7 @@ fn gate(regressed: &[&str], decided: &[&str], threshold: f64) -> NotifyAlert {
 
 #[test]
 fn a_gate_is_reported_again_when_another_case_regresses() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let [one, other] = ["x", "y"].map(|case| gate(&[case], &[case], 5.0));
     assert_eq!(receiver.events(0, std::slice::from_ref(&one)), [NotifyEvent::New]);
     assert!(receiver.events(1, &[one]).is_empty());
@@ -279,7 +271,7 @@ fn a_gate_is_reported_again_when_another_case_regresses() {
 
 #[test]
 fn an_acknowledged_gate_is_not_repeated_until_another_case_regresses() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let (one, both) = (gate(&["a"], &["a", "b"], 5.0), gate(&["a", "b"], &["a", "b"], 5.0));
     assert_eq!(receiver.events(0, std::slice::from_ref(&one)), [NotifyEvent::New]);
     assert_eq!(receiver.events(25, std::slice::from_ref(&one)), [NotifyEvent::Reminder]);
@@ -308,7 +300,7 @@ fn a_gate_recovers_only_by_a_verdict_on_all_reported_cases() {
         Row { decided: &["x", "z"], threshold: 5.0, expected: &[] },
         Row { decided: &[], threshold: 5.0, expected: &[] },
     ] {
-        let mut receiver = Receiver::new(rule());
+        let mut receiver = Receiver::new(ReceiverRule::default());
         assert_eq!(receiver.events(0, &[gate(&["x", "y"], &["x", "y"], 5.0)]), [NotifyEvent::New]);
         let passed = gate(&[], decided, threshold);
         assert_eq!(receiver.events(1, &[passed]), expected, "{decided:?} {threshold}");
@@ -319,7 +311,7 @@ fn a_gate_recovers_only_by_a_verdict_on_all_reported_cases() {
 fn the_21st_case_counts_but_is_not_named() {
     let cases: Vec<String> = (0..30).map(|at| format!("c{at}")).collect();
     let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let message = receiver.decide(0, &[gate(&cases, &cases, 5.0)]).notifications.remove(0);
     assert_eq!(message.alerts[0].series.len(), crate::alert::MAX_SERIES);
     assert!(message.alerts[0].decided.is_empty());
@@ -334,10 +326,11 @@ fn unmeasured_cases_are_reported_once_and_closed_by_new_values_or_after_60_days(
         NotifyAlert::from_unmeasured("epyc", cases, at(24 * days), 14.0)
     };
     let missing = of(&[case("a", 20), case("b", 1)], 20);
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     assert_eq!(receiver.events(24 * 20, std::slice::from_ref(&missing)), [NotifyEvent::New]);
     assert!(receiver.events(24 * 22, &[missing]).is_empty(), "no reminder");
-    let mut other = Receiver { state: receiver.state.clone(), ..Receiver::new(rule()) };
+    let mut other =
+        Receiver { state: receiver.state.clone(), ..Receiver::new(ReceiverRule::default()) };
     let measured = of(&[case("a", 23), case("b", 23)], 23);
     assert_eq!(receiver.events(24 * 23, &[measured]), [NotifyEvent::Recovered]);
     let retired = of(&[case("a", 62), case("b", 1)], 62);
@@ -366,7 +359,7 @@ fn problem(name: &'static str, nodes: &[&str], healthy: &[&str]) -> NotifyAlert 
 
 #[test]
 fn nodes_are_one_message_per_campaign_and_problem_until_each_is_judged_healthy() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let both = [problem("slow", &["n1", "n2"], &["n3"]), problem("failed", &["n4"], &["n3"])];
     assert_eq!(receiver.events(0, &both), [NotifyEvent::New, NotifyEvent::New]);
     assert_eq!(receiver.events(1, &both), []);
@@ -383,7 +376,7 @@ fn nodes_are_one_message_per_campaign_and_problem_until_each_is_judged_healthy()
 fn ids_do_not_repeat_after_the_state_is_lost() {
     let alert = change("a-1", 15.0);
     let of = |hours| {
-        let mut receiver = Receiver::new(rule());
+        let mut receiver = Receiver::new(ReceiverRule::default());
         receiver.decide(hours, std::slice::from_ref(&alert)).notifications.remove(0).id
     };
     assert_ne!(of(0), of(1));
@@ -391,7 +384,7 @@ fn ids_do_not_repeat_after_the_state_is_lost() {
 
 #[test]
 fn messages_about_one_alert_form_a_thread_with_stable_ids() {
-    let mut receiver = Receiver::new(rule());
+    let mut receiver = Receiver::new(ReceiverRule::default());
     let alert = change("a-1", 15.0);
     let first = receiver.decide(0, std::slice::from_ref(&alert)).notifications.remove(0);
     let second = receiver.decide(24, std::slice::from_ref(&alert)).notifications.remove(0);
@@ -403,6 +396,7 @@ fn messages_about_one_alert_form_a_thread_with_stable_ids() {
     let again = receiver.decide(26, std::slice::from_ref(&alert)).notifications.remove(0);
     assert!(again.reply_to.is_none() && again.id != first.id);
     // The same decision gives the same id, so that a receiver can tell duplicates.
-    let repeated = Receiver::new(rule()).decide(0, &[alert]).notifications.remove(0);
+    let repeated =
+        Receiver::new(ReceiverRule::default()).decide(0, &[alert]).notifications.remove(0);
     assert_eq!(repeated, first);
 }
