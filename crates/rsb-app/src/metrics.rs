@@ -20,8 +20,7 @@ pub use rsb_report::metrics::DEFAULT_MAX_SERIES;
 /// Number of the newest comparisons that are searched for verdicts.
 const MAX_COMPARISONS: usize = 50;
 
-/// Returns the metrics of what is stored in `store`, with at most `max_series` time series of
-/// single cases.
+/// Returns the metrics of `store`, with at most `max_series` time series of single cases.
 ///
 /// # Errors
 /// If the index or the alerts cannot be read.

@@ -19,7 +19,7 @@ const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 /// Labels with the GPU model, of the labelers of AMD, NVIDIA and Intel.
 const MODEL_LABELS: &[&str] =
     &["amd.com/gpu.product-name", "nvidia.com/gpu.product", "gpu.intel.com/product"];
-/// Time for a job to write its last results after it was told to end.
+/// Time for a job to write its last results after SIGTERM.
 const GRACE_SECONDS: u32 = 120;
 /// Time after which a job that has ended is deleted; its results stay.
 const KEEP_SECONDS: u32 = 7 * 86_400;

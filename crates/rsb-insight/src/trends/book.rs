@@ -164,7 +164,7 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
     let others: Vec<SeriesMove> = others.collect();
     alert.severity =
         if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
-    // A change that was confirmed once was real, even if its last runs are few beside later ones.
+    // A confirmed change was real, even if it later has too few runs to be confirmed again.
     let was_confirmed = |one: &SeriesMove| {
         let same = |old: &&SeriesMove| old.id == one.id && old.metric == one.metric;
         alert.moves.iter().find(same).is_some_and(|old| old.confirmed)
