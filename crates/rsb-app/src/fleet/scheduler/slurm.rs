@@ -22,6 +22,10 @@ const CURES: &[Cure] = &[
     ("Invalid qos", "set `slurm.qos` to one that `sacctmgr show associations` lists"),
     ("ermission denied", "ask the administrator of the cluster for access"),
     ("not permitted", "ask the administrator of the cluster for access"),
+    (
+        "configuration source",
+        "Slurm is installed, but not configured: run this on a login node, or set SLURM_CONF",
+    ),
     ("time limit", "lower `time_limit_minutes` or `duration` to the limit of the partition"),
 ];
 
@@ -146,6 +150,11 @@ mod tests {
                 rsb_engine::ErrorKind::Usage,
             ),
             ("Access/permission denied", "administrator", rsb_engine::ErrorKind::Usage),
+            (
+                "sinfo: fatal: Could not establish a configuration source",
+                "SLURM_CONF",
+                rsb_engine::ErrorKind::Usage,
+            ),
             (
                 "Unable to contact slurm controller",
                 "Unable to contact",
