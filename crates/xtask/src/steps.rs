@@ -54,7 +54,7 @@ pub(crate) fn lint() -> Result<()> {
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional(
         "cargo-deny",
-        &["--offline", "check", "bans", "licenses", "sources"],
+        &["--locked", "check", "bans", "licenses", "sources"],
         &[],
         "cargo install cargo-deny",
     )
