@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds and packs the program for a release: an archive with the program, its documents and
 # licenses, one with its debug information, and one with the worker that typesets PDF, to be placed
-# next to the program. Fails if the tag does not match the version in Cargo.toml.
+# next to the program. With cargo-cyclonedx, also a list of the program's dependencies (CycloneDX
+# 1.5). Fails if the tag does not match the version in Cargo.toml.
 #
 # Usage: scripts/package_release.sh TARGET TAG DIRECTORY
 set -euo pipefail
@@ -52,4 +53,13 @@ cp "${CARGO_TARGET_DIR:-target}/$target/release/rsb-pdf" "$work/$name-pdf/rsb-pd
 cp "$fonts" "$work/$name-pdf/LICENSE-FONTS"
 cp LICENSE-APACHE LICENSE-MIT "$work/$name-pdf/"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name-pdf.tgz" "$name-pdf"
+
+if command -v cargo-cyclonedx >/dev/null; then
+    # In a copy, because it writes next to every Cargo.toml.
+    mkdir "$work/source"
+    git archive HEAD | tar -x -C "$work/source"
+    (cd "$work/source" && cargo cyclonedx --quiet --format json --spec-version 1.5 --describe binaries \
+        --no-build-deps --target "$target")
+    cp "$work/source/rusty-stack-bench_bin.cdx.json" "$output/$name.cdx.json"
+fi
 echo "$output/$name.tgz: the program has $size bytes"
