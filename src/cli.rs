@@ -491,6 +491,9 @@ pub struct ExportArgs {
     /// Write at most N series of single cases as openmetrics [default: 5000]
     #[arg(long, value_name = "N")]
     pub max_series: Option<usize>,
+    /// Replace the names of this user and host in json
+    #[arg(long)]
+    pub anonymous: bool,
     /// Paths of the project's files and directories
     #[command(flatten, next_help_heading = "Paths")]
     pub places: Places,

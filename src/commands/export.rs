@@ -1,6 +1,7 @@
 //! `export`: writes all stored results for other programs.
 
 use rsb_app::{ProjectContext, export, fleet, metrics};
+use rsb_engine::first_day::Redaction;
 use rsb_report::MetricsFormat;
 
 use crate::cli::{ExportArgs, ExportFormat};
@@ -17,11 +18,20 @@ pub fn run(args: &ExportArgs) -> CliResult {
             "--max-series limits only metrics; add --format openmetrics"
         )));
     }
+    if args.anonymous && args.format != ExportFormat::Json {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--anonymous works only for JSON; add --format json"
+        )));
+    }
+    let redaction = args.anonymous.then(|| Redaction::here(None));
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let path = args.output.as_deref();
     match args.format {
         ExportFormat::Csv => return show::pieces_to(path, |take| export::csv(&store, take)),
-        ExportFormat::Json => return show::pieces_to(path, |take| export::json(&store, take)),
+        ExportFormat::Json => {
+            let redaction = redaction.as_ref();
+            return show::pieces_to(path, |take| export::json(&store, redaction, take));
+        }
         ExportFormat::Parquet => export::parquet(&store, path)?,
         ExportFormat::Duckdb => export::duckdb(&store, path, &mut console::tell)?,
         ExportFormat::Openmetrics => {

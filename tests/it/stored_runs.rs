@@ -496,6 +496,22 @@ fn a_question_ends_in_time_even_in_one_step_of_a_database() {
 }
 
 #[test]
+fn an_anonymous_export_does_not_name_the_user() {
+    let (bench, mut run) = template("add,relu");
+    run["environment"]["os"] = "made in /home/wilma/images, kept in /scratch/wilma".into();
+    let bench = bench.set("USER", "wilma").set("HOME", "/home/wilma");
+    bench.write_sealed("benchmark_results/runs/theirs.json", &run);
+    let os = |words: &[&str]| {
+        let exported = bench.run(words).expect(0).json();
+        exported["runs"][0]["environment"]["os"].as_str().unwrap().to_owned()
+    };
+    let json = ["export", "--format", "json", "--anonymous"];
+    assert_eq!(os(&json[..3]), "made in /home/wilma/images, kept in /scratch/wilma");
+    assert_eq!(os(&json), "made in ~/images, kept in /scratch/USER");
+    says(&bench.run(&["export", "--anonymous"]).expect(2).stderr, &["add --format json"]);
+}
+
+#[test]
 fn duckdb_answers_over_an_export_and_writes_a_database() {
     const LIBRARY: &str = "RSB_DUCKDB_LIBRARY";
     let (bench, run) = template("add,relu");

@@ -9,6 +9,7 @@ use anyhow::anyhow;
 #[cfg(feature = "duckdb")]
 use rsb_engine::Event;
 use rsb_engine::Listener;
+use rsb_engine::first_day::Redaction;
 use rsb_report::ItemWriter;
 #[cfg(feature = "parquet")]
 use rsb_store::output;
@@ -33,15 +34,28 @@ pub fn csv(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes all runs, one after another, as JSON.
+/// Writes all runs, one after another, as JSON, without the names that `redaction` replaces.
 ///
 /// # Errors
 /// If the results cannot be read or written.
-pub fn json(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
+pub fn json(
+    store: &Store,
+    redaction: Option<&Redaction>,
+    take: &mut TextSink<'_>,
+) -> anyhow::Result<()> {
     let (mut writer, begin) = ItemWriter::begin("runs");
     take(&begin)?;
-    for run in store.runs()? {
-        take(&writer.item(&store.run(&run.run_id.0)?)?)?;
+    for entry in store.runs()? {
+        let run = store.run(&entry.run_id.0)?;
+        let item = match redaction {
+            None => writer.item(&run)?,
+            Some(redaction) => {
+                let mut value = serde_json::to_value(&run)?;
+                redaction.value(&mut value);
+                writer.item(&value)?
+            }
+        };
+        take(&item)?;
     }
     Ok(take(writer.end())?)
 }
