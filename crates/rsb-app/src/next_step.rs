@@ -179,11 +179,27 @@ pub fn comment_context(
         current: sides.current.clone().filter(|_| !sides.is_dirty),
         forge: None,
         machine: sides.machine.clone(),
-        reproduce: again.map(|again| format!("{PROGRAM} {again}{paths}{}", request.project)),
+        reproduce: repeat(sides, request)
+            .map(|again| format!("{PROGRAM} {again}{paths}{}", request.project)),
         bisect: worst
             .and_then(|worst| find_commit(worst, sides, request))
             .map(|command| format!("{PROGRAM} {command}")),
         fails_fast: again.is_some_and(|again| again.contains(" --fail-fast")),
+    }
+}
+
+/// Returns the subcommand that repeats the comparison in any clone, in which the base may have
+/// another name. `None` if the tree has uncommitted changes, which no other clone has.
+fn repeat(sides: &JudgedSides, request: &VerdictRequest) -> Option<String> {
+    let again = request.again.clone()?;
+    let base = format!("gate --against {}", shell_quote(&request.reference));
+    match (again.strip_prefix(&base), &sides.baseline) {
+        (None, _) => Some(again),
+        (Some(_), _) if sides.is_dirty => None,
+        (Some(_), None) => Some(again),
+        (Some(rest), Some(commit)) => {
+            Some(format!("gate --against {}{rest}", shell_quote(short(commit))))
+        }
     }
 }
 
@@ -459,13 +475,14 @@ mod tests {
         let slower = result(&[row(Verdict::Regressed, ReasonCode::AboveThreshold, "")]);
         let request = VerdictRequest {
             again: Some("gate --against main --fail-fast".into()),
+            reference: "main".into(),
             project: " -- --features x".into(),
             ..VerdictRequest::default()
         };
         let context = comment_context(&slower, &of_commits('a', 'b'), &request);
         assert_eq!(
             context.reproduce.as_deref(),
-            Some("rusty-stack-bench gate --against main --fail-fast -- --features x")
+            Some("rusty-stack-bench gate --against aaaaaaaaaaaa --fail-fast -- --features x")
         );
         assert_eq!(
             context.bisect.as_deref(),
@@ -477,6 +494,8 @@ mod tests {
         assert!(context.fails_fast);
         let same = comment_context(&slower, &of_commits('a', 'a'), &request);
         assert_eq!(same.bisect, None);
+        let dirty = JudgedSides { is_dirty: true, ..of_commits('a', 'b') };
+        assert_eq!(comment_context(&slower, &dirty, &request).reproduce, None);
     }
 
     #[test]

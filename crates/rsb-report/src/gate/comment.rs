@@ -44,7 +44,7 @@ pub struct CommentContext {
     pub forge: Option<Forge>,
     /// Name of the machine that measured.
     pub machine: Option<String>,
-    /// Command that makes the comparison again.
+    /// Command that makes the comparison again, with the current commit checked out.
     pub reproduce: Option<String>,
     /// Command that finds the commit of the worst regression.
     pub bisect: Option<String>,
@@ -76,7 +76,13 @@ pub fn comment(result: &ComparisonResult, detail: Detail, context: &CommentConte
         let count = format_count(quiet.len(), "note", "notes");
         out.push_str(&fold.section(&count, &note_list(&quiet)));
     }
-    let commands = [("Reproduce", &context.reproduce), ("Find the commit", &context.bisect)];
+    let at = context.current.as_deref().map_or_else(String::new, |commit| {
+        format!(" at {}", commit_link(commit, context.forge.as_ref()))
+    });
+    let commands = [
+        (format!("Reproduce{at}"), &context.reproduce),
+        ("Find the commit".to_owned(), &context.bisect),
+    ];
     for (purpose, command) in commands {
         if let Some(command) = command {
             out.push_str(&format!("{purpose}: {}\n\n", inline_code(command)));
