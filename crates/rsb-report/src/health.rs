@@ -138,8 +138,11 @@ pub fn sentence(page: &HealthDocument) -> String {
             .to_owned();
     };
     let runs = format_count(page.runs, "run", "runs");
+    // A new degradation is not healthy.
+    let is_acknowledged = page.status == OverallStatus::Healthy;
+    let degraded = if is_acknowledged { "degraded and acknowledged" } else { "degraded" };
     let counts = [
-        (page.degraded.len(), "degraded"),
+        (page.degraded.len(), degraded),
         (page.improving.len(), "improving"),
         (page.noisy.len(), "noisy"),
         (page.missing.len(), "missing"),
@@ -147,7 +150,10 @@ pub fn sentence(page: &HealthDocument) -> String {
     ];
     let mut words = count_words(&counts);
     if words.is_empty() {
-        words.push_str("nothing needs attention");
+        words.push_str(match page.runs {
+            1 => "changes show after the next run",
+            _ => "nothing needs attention",
+        });
     }
     format!("{runs} of {machine}, the last on {}: {words}.", latest.timestamp.strftime("%Y-%m-%d"))
 }
@@ -184,5 +190,22 @@ mod tests {
         }
         let text = text(&page(OverallStatus::Warning, vec![advice]), Style::PLAIN);
         assert!(text.lines().nth(2) == Some("Do first") && text.contains("do this"), "{text}");
+    }
+
+    #[test]
+    fn a_healthy_store_says_what_is_degraded_and_what_one_run_cannot_tell() {
+        let degraded = HealthItem {
+            id: "a".to_owned(),
+            metric: None,
+            percent: None,
+            alert: None,
+            evidence: String::new(),
+        };
+        let mut page = page(OverallStatus::Healthy, Vec::new());
+        page.degraded = vec![degraded];
+        assert!(sentence(&page).ends_with(": 1 degraded and acknowledged."), "{}", sentence(&page));
+        (page.degraded, page.runs) = (Vec::new(), 1);
+        let expected = "1 run of box, the last on 1970-01-01: changes show after the next run.";
+        assert_eq!(sentence(&page), expected);
     }
 }

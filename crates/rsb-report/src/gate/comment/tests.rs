@@ -176,8 +176,9 @@ fn commands_and_links_cannot_leave_their_place() {
         ..context()
     };
     let text = comment(&slower(69), Detail::Brief, &context);
-    let (commands, others): (Vec<&str>, Vec<&str>) =
-        text.lines().partition(|line| line.starts_with("Reproduce at ") || line.starts_with("Find"));
+    let (commands, others): (Vec<&str>, Vec<&str>) = text
+        .lines()
+        .partition(|line| line.starts_with("Reproduce at ") || line.starts_with("Find"));
     assert!(commands.len() == 2 && commands.iter().all(|line| line.contains(": `` x`<b>")));
     for part in ["<b>", "@all", "[y](z)"] {
         assert!(!others.iter().any(|line| line.contains(part)), "{part}: {text}");
