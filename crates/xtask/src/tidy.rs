@@ -5,7 +5,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::links;
-use crate::steps::root;
+use crate::steps::{root, tracked_files};
+
+/// Files at the top level of the repository, where stray files are committed most easily.
+const TOP_LEVEL: &[&str] = &[
+    ".gitignore",
+    "AGENTS.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "METHODOLOGY.md",
+    "README.md",
+    "action.yml",
+    "analyze_performance_trends.sh",
+    "clippy.toml",
+    "deny.toml",
+    "run_benchmarks.sh",
+    "rustfmt.toml",
+    "typos.toml",
+];
 
 /// Crates of this workspace that each crate may use, in addition to rsb-model, which all may use.
 const EDGES: &[(&str, &[&str])] = &[
@@ -267,6 +289,11 @@ pub(crate) fn run() -> Result<()> {
             .with_context(|| format!("cannot read {}", path.display()))?;
         let shown = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
         breaches.extend(file_breaches(&shown, &text));
+    }
+    for path in tracked_files(&[":(top,glob)*"])? {
+        if !TOP_LEVEL.contains(&path.as_str()) {
+            breaches.push(format!("{path} is tracked at the top level, where only a few files are"));
+        }
     }
     breaches.extend(links::broken(&root)?);
     breaches.extend(crate::names::breaches(&root)?);
