@@ -39,6 +39,7 @@ use rsb_catalog::models::ModelRow;
 use rsb_model::{Profile, Suite};
 use rsb_store::address::without_passwords;
 
+use crate::exit::CliError;
 use crate::{console, exit};
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
@@ -271,6 +272,24 @@ impl Places {
     pub fn paths(&self) -> ProjectPaths {
         let Self { results_dir, baselines_dir, policy, config, custom } = self.clone();
         ProjectPaths { results_dir, baselines_dir, policy, config, custom }
+    }
+
+    /// Returns the paths that were given, for a subcommand that only reads the store.
+    ///
+    /// # Errors
+    /// If the command line names a results directory that does not exist. One that the environment
+    /// names may be created later.
+    pub fn paths_to_read(&self) -> Result<ProjectPaths, CliError> {
+        let typed = self.results_dir.as_deref().filter(|dir| {
+            std::env::var_os("RSB_RESULTS_DIR").is_none_or(|variable| variable != **dir)
+        });
+        match typed.filter(|dir| !dir.exists()) {
+            Some(dir) => Err(CliError::usage(anyhow::anyhow!(
+                "{} does not exist; name the directory of stored runs with --results-dir",
+                dir.display()
+            ))),
+            None => Ok(self.paths()),
+        }
     }
 }
 

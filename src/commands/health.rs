@@ -15,7 +15,7 @@ use crate::{console, show};
 /// # Errors
 /// If the results cannot be read.
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
-    let paths = args.places.paths();
+    let paths = args.places.paths_to_read()?;
     let project = ProjectContext::open(&paths)?;
     let store = project.store(&mut console::tell)?;
     let limits = HealthLimits {

@@ -20,7 +20,7 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     if let Some(verb) = &args.question {
         return named_question(verb, style);
     }
-    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths_to_read()?)?.store(&mut console::tell)?;
     let filter = args.filter.filter();
     let text = if args.comparisons {
         let rows = latest(history::comparisons(&store)?, args, |row| row.comparison_id.as_str());

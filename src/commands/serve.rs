@@ -23,7 +23,7 @@ use crate::{console, exit::Exit, show};
 /// for serving without one.
 #[cfg(feature = "serve")]
 pub fn run(args: &ServeArgs, _: Style) -> CliResult {
-    let stored = Stored::new(&args.places.paths(), console::tell)?;
+    let stored = Stored::new(&args.places.paths_to_read()?, console::tell)?;
     let stored = Arc::new(stored.with_simulated(args.simulated));
     if let Some(dir) = &args.export {
         return export(&stored, dir);

@@ -34,7 +34,7 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
 }
 
 fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
-    let paths = args.followed.places.paths();
+    let paths = args.followed.places.paths_to_read()?;
     let project = ProjectContext::open(&paths)?;
     let query = args.followed.query();
     let (store, look) = trend::follow(&project, &query, &mut console::tell)?;
@@ -100,7 +100,7 @@ fn print_trend(
 }
 
 fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> CliResult {
-    let project = ProjectContext::open(&followed.places.paths())?;
+    let project = ProjectContext::open(&followed.places.paths_to_read()?)?;
     let (_, look) = trend::follow(&project, &followed.query(), &mut console::tell)?;
     let document = TrendDocument { changes: look.tracked.alerts, ..look.document };
     let text = match format {

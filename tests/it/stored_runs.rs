@@ -557,3 +557,15 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
     let missing = bench.set(LIBRARY, "/nowhere/libduckdb.so").run(&ask).expect(2).stderr;
     says(&missing, &["RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so", "download libduckdb.so"]);
 }
+
+#[test]
+fn a_results_directory_that_is_typed_and_does_not_exist_is_refused_by_those_who_only_read() {
+    let bench = Bench::new();
+    for arguments in ["history", "trend", "health", "serve --export site"] {
+        let refused = bench.run(&format!("{arguments} --results-dir nowhere")).expect(2);
+        says(&refused.stderr, &["nowhere does not exist", "--results-dir"]);
+    }
+    assert!(!bench.path("nowhere").exists());
+    // A variable may name a directory that the next run creates.
+    bench.set("RSB_RESULTS_DIR", "nowhere").run("history").expect(0);
+}
