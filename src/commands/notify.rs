@@ -1,9 +1,11 @@
 //! `notify`: sends alerts that are due, tests a receiver, shows the outbox and silences alerts.
 
+use rsb_app::decision::{self, DecisionInput};
 use rsb_app::{ProjectContext, notify};
+use rsb_model::record::AlertState;
 
 use crate::cli::{NotifyArgs, NotifyVerb};
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Runs the subcommand `notify`.
@@ -21,8 +23,7 @@ pub fn run(args: &NotifyArgs) -> CliResult {
         }
         Some(NotifyVerb::Ack { alert, because, places }) => {
             let project = ProjectContext::open(&places.paths())?;
-            let keys = notify::acknowledge(&project, alert, because)?;
-            show::text(&format!("{} is acknowledged: {because}", keys.join(", ")))?;
+            acknowledge(&project, alert, AlertState::Acknowledged, because)?;
         }
         Some(NotifyVerb::Silence { pattern, end: true, places, .. }) => {
             notify::end_silence(&ProjectContext::open(&places.paths())?, pattern)?;
@@ -39,7 +40,34 @@ pub fn run(args: &NotifyArgs) -> CliResult {
     Ok(Exit::Pass)
 }
 
-fn send(args: &NotifyArgs) -> Result<(), crate::exit::CliError> {
+/// Records the user's decision on the alert whose id begins with `alert`, and prints it.
+///
+/// # Errors
+/// If there is no such alert, or the files cannot be read or written.
+pub(super) fn acknowledge(
+    project: &ProjectContext,
+    alert: &str,
+    state: AlertState,
+    because: &str,
+) -> Result<(), CliError> {
+    let input = DecisionInput {
+        alert: alert.to_owned(),
+        state,
+        because: because.to_owned(),
+        author: decision::default_author(),
+        caused_by: None,
+        seen: None,
+    };
+    let recorded = decision::decide(&project.directories.results, &[], &input)
+        .map_err(decision::decision_error)?;
+    show::text(&recorded.text())?;
+    if let Some(warning) = &recorded.warning {
+        console::say(&format!("warning: {warning}"));
+    }
+    Ok(())
+}
+
+fn send(args: &NotifyArgs) -> Result<(), CliError> {
     let paths = args.places.paths();
     let project = ProjectContext::open(&paths)?;
     let sections = notify::configured(&project)?;

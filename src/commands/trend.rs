@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use rsb_app::trend::TrendHistory;
-use rsb_app::{ProjectContext, alert_error, health, next_step, notify, trend};
+use rsb_app::{ProjectContext, health, next_step, notify, trend};
 use rsb_gate::suggest::shell_quote;
-use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
 use rsb_store::Store;
@@ -22,10 +21,8 @@ use crate::{console, show};
 pub fn run(args: &TrendArgs, style: Style) -> CliResult {
     match &args.verb {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
-            let store = ProjectContext::open(&places.paths())?.store(&mut console::tell)?;
-            let decided =
-                trends::decide(&store, alert, state.state(), because).map_err(alert_error)?;
-            show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
+            let project = ProjectContext::open(&places.paths())?;
+            super::notify::acknowledge(&project, alert, state.state(), because)?;
             Ok(Exit::Pass)
         }
         Some(TrendVerb::Export { file, format, followed }) => export(file, *format, followed),

@@ -44,7 +44,7 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
 }
 
 /// Returns a bench with `days` runs, one per day.
-fn with_history(days: u32, factor: Factor<'_>) -> (Bench, Value, Generator) {
+pub(crate) fn with_history(days: u32, factor: Factor<'_>) -> (Bench, Value, Generator) {
     let (bench, run) = template("add");
     let mut random = Generator::new(16);
     (0..days).for_each(|day| store(&bench, &made_up(&run, day, factor(day), &mut random)));
@@ -62,12 +62,18 @@ fn know_receivers(bench: &Bench, receivers: &[&str]) {
     bench.write("benchmark_results/notify.json", &book.to_string());
 }
 
+/// Sets the name that is recorded with decisions, whatever git's configuration says.
+fn as_ada(bench: Bench) -> Bench {
+    let git = [("COUNT", "1"), ("KEY_0", "user.name"), ("VALUE_0", "Ada")];
+    git.iter().fold(bench, |bench, (name, value)| bench.set(&format!("GIT_CONFIG_{name}"), value))
+}
+
 fn step_at_120(day: u32) -> f64 {
     if day < 120 { 1.0 } else { 1.12 }
 }
 
 /// Returns the changes in `trend --json`.
-fn changes(bench: &Bench) -> Vec<Value> {
+pub(crate) fn changes(bench: &Bench) -> Vec<Value> {
     bench.run("trend --json").expect(0).json()["changes"].as_array().unwrap().clone()
 }
 
@@ -92,6 +98,7 @@ fn a_planted_step_is_named_with_its_run_and_commit_and_nothing_else_is() {
 #[test]
 fn a_change_is_sent_once_and_a_receiver_that_fails_changes_no_exit_code() {
     let (bench, ..) = with_history(130, &step_at_120);
+    let bench = as_ada(bench);
     know_receivers(&bench, &["team"]);
     let receive = |script: &str| {
         let run = format!("command = {{ run = [\"sh\", \"-c\", \"{script}\"] }}");
@@ -113,6 +120,15 @@ fn a_change_is_sent_once_and_a_receiver_that_fails_changes_no_exit_code() {
         message["alerts"][0]["series"][0]["id"],
         "cpu_performance/tensor-ops/cpu:0/made-up-2"
     );
+    let id = message["alerts"][0]["key"].as_str().unwrap();
+    let ended = bench.run(&["notify", "ack", &id[..6], "--because", "wanted"]).expect(0);
+    let recorded = format!("{id} is acknowledged: wanted (recorded for Ada)");
+    assert!(ended.stdout.contains(&recorded), "{}", ended.stdout);
+    let status = bench.run("notify status").expect(0).stdout;
+    assert!(status.contains("; acknowledged: wanted (Ada)"), "{status}");
+    let known = &changes(&bench)[0];
+    assert_eq!((&known["id"], &known["state"]), (&json!(id), &json!("acknowledged")));
+    assert_eq!(known["decisions"][0]["author"], "Ada");
     bench.run("notify test team").expect(0);
     bench.run("notify test other").expect(2);
     bench.run("notify silence made-up-2 --for 1d").expect(0);
@@ -278,6 +294,7 @@ fn without_a_step_nothing_is_named() {
 #[test]
 fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() {
     let (bench, run, mut random) = with_history(126, &step_at_120);
+    let bench = as_ada(bench);
     let id = changes(&bench)[0]["id"].as_str().unwrap().to_owned();
     let again = changes(&bench);
     assert_eq!((again.len(), &again[0]["id"]), (1, &json!(id)));
@@ -290,7 +307,8 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
         (&json!("acknowledged"), &json!("the new allocator, wanted"))
     );
     let page = bench.run("trend --summary").expect(0).stdout;
-    assert!(page.contains("acknowledged: the new allocator, wanted"), "{page}");
+    assert!(page.contains("acknowledged by Ada: the new allocator, wanted"), "{page}");
+    assert_eq!(known["decisions"][0]["author"], "Ada");
     // Ten runs later the level is back: confirmed by enough runs, not by the first fast one.
     for day in 126..130 {
         store(&bench, &made_up(&run, day, 1.0, &mut random));

@@ -29,6 +29,7 @@ pub fn alert_error(error: AlertError) -> AppError {
     match error {
         AlertError::Unreadable(error) => AppError::usage(error),
         AlertError::Name(error) => AppError::usage(error),
+        error @ (AlertError::Decided(_) | AlertError::Cause(_)) => AppError::usage(error),
         AlertError::Store(error) => AppError::from(error),
     }
 }

@@ -17,6 +17,7 @@ pub mod compare;
 pub mod components;
 pub mod config;
 pub mod custom;
+pub mod decision;
 pub mod environment;
 mod error;
 mod exit;

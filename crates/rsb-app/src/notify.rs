@@ -326,26 +326,6 @@ pub fn silence(
     Ok(until)
 }
 
-/// Acknowledges the open alerts whose id begins with `alert`, so that no reminder is sent. Returns
-/// their ids.
-///
-/// # Errors
-/// If there is none, or the outbox cannot be written.
-pub fn acknowledge(
-    project: &ProjectContext,
-    alert: &str,
-    because: &str,
-) -> Result<Vec<String>, AppError> {
-    let mut outbox = Outbox::open(&project.directories.results).map_err(notify_error)?;
-    let keys = outbox.acknowledge(alert, because).map_err(notify_error)?;
-    if keys.is_empty() {
-        return Err(AppError::usage(anyhow!(
-            "no open alert has the id `{alert}`; `notify status` lists all"
-        )));
-    }
-    Ok(keys.into_iter().collect())
-}
-
 /// Ends the silences of `pattern`.
 ///
 /// # Errors
@@ -410,7 +390,8 @@ fn read_book(project: &ProjectContext) -> Result<NotifyBook, AppError> {
     NotifyBook::read(&project.directories.results).map_err(notify_error)
 }
 
-fn notify_error(error: NotifyError) -> AppError {
+/// Converts an error of the outbox.
+pub(crate) fn notify_error(error: NotifyError) -> AppError {
     match error {
         NotifyError::Unreadable { .. } => AppError::usage(error),
         NotifyError::Io { .. } | NotifyError::Busy { .. } => {

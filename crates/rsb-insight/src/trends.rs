@@ -9,7 +9,7 @@ mod origin;
 use std::collections::HashMap;
 use std::path::Path;
 
-use rsb_model::record::{AlertState, TrackedAlert, TrendDocument};
+use rsb_model::record::{AlertDecision, TrackedAlert, TrendDocument};
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, NoSuchAlert, ReadError, Series, Store, StoreError};
@@ -31,6 +31,26 @@ pub enum AlertError {
     /// The store cannot be read, or the file of alerts not written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another user decided in the meantime.
+    #[error("another user decided in the meantime ({})", .0.text())]
+    Decided(Box<AlertDecision>),
+    /// No such alert can be the cause.
+    #[error("`{0}` cannot be the cause; name another alert that `trend` lists, or use words")]
+    Cause(String),
+}
+
+/// A user's decision about one alert.
+#[derive(Debug, Clone)]
+pub struct DecisionRequest<'a> {
+    /// Id of the alert, or a unique prefix of it.
+    pub alert: &'a str,
+    /// The decision.
+    pub decision: AlertDecision,
+    /// Alerts of an analysis that saved nothing, such as [`track_read_only`]. The alert is saved
+    /// from these if no earlier analysis saved it.
+    pub found: &'a [TrackedAlert],
+    /// Number of decisions that the user has seen; `None` if the order does not matter.
+    pub seen: Option<usize>,
 }
 
 /// Input of an analysis.
@@ -185,24 +205,48 @@ fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
     found
 }
 
-/// Records a user's decision about the alert called `name`.
+/// Records a user's decision in the alert book of `results`. A decision that repeats the last one
+/// changes nothing.
 ///
 /// # Errors
-/// If no alert or several alerts match, or the file cannot be read or written.
-pub fn decide(
-    store: &Store,
-    name: &str,
-    state: AlertState,
-    because: &str,
-) -> Result<TrackedAlert, AlertError> {
-    let _guard = AlertBook::lock(store.results_dir());
-    let mut alert_book = AlertBook::read(store.results_dir())?;
+/// If no alert or several alerts match, another user decided in the meantime, the cause is unknown,
+/// or the file cannot be read or written.
+pub fn decide(results: &Path, request: &DecisionRequest<'_>) -> Result<TrackedAlert, AlertError> {
+    let DecisionRequest { alert: name, decision, found, seen } = request;
+    let _guard = AlertBook::lock(results);
+    let mut alert_book = AlertBook::read(results)?;
+    let is_saved = alert_book.alerts.iter().any(|alert| alert.id == *name);
+    if let (false, Some(new)) = (is_saved, found.iter().find(|alert| alert.id == *name)) {
+        alert_book.alerts.push(new.clone());
+    }
+    let known: Vec<String> = alert_book.alerts.iter().map(|alert| alert.id.clone()).collect();
     let alert = alert_book.find(name)?;
-    alert.state = state;
-    alert.because = Some(because.to_owned());
+    if let Some(cause) = decision.caused_by.as_ref().filter(|cause| is_alert_id(cause)) {
+        let is_found = known.contains(cause) || found.iter().any(|other| other.id == *cause);
+        if *cause == alert.id || !is_found {
+            return Err(AlertError::Cause(cause.clone()));
+        }
+    }
+    if alert.decision().is_some_and(|last| last.repeats(decision)) {
+        return Ok(alert.clone());
+    }
+    if let Some(last) = alert.decisions.last()
+        && seen.is_some_and(|seen| seen != alert.decisions.len())
+    {
+        return Err(AlertError::Decided(Box::new(last.clone())));
+    }
+    alert.state = decision.state;
+    alert.because = Some(decision.because.clone());
+    alert.decisions.push(decision.clone());
     let decided = alert.clone();
-    alert_book.write(store.results_dir())?;
+    alert_book.write(results)?;
     Ok(decided)
+}
+
+/// Returns whether `text` looks like the id of an alert.
+fn is_alert_id(text: &str) -> bool {
+    let digits = text.strip_prefix("a-").unwrap_or_default();
+    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the machine whose runs are tracked: that of the latest run.

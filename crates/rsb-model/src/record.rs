@@ -49,7 +49,7 @@ pub use models::{
 };
 pub use run_event::{RunEvent, RunEventDocument};
 pub use threshold::ThresholdCheck;
-pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
+pub use tracked::{AlertDecision, AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{
     Alert, AlertBasis, Anomaly, ChangePoint, CommonChange, CommonMember, Direction, Forecast,
     LevelPart, LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, RollingSeries,

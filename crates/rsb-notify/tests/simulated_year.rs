@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use rsb_insight::trends::{self, SeriesPlaces, TrackRequest};
+use rsb_insight::trends::{self, DecisionRequest, SeriesPlaces, TrackRequest};
 use rsb_model::Better;
 use rsb_model::random::Generator;
-use rsb_model::record::{AlertState, TrackedAlert};
+use rsb_model::record::{AlertDecision, AlertState, TrackedAlert};
 use rsb_notify::policy::{PolicyInput, ReceiverRule, ReceiverState, decide};
 use rsb_notify::{AnalysisContext, NotifyAlert, NotifyClock, NotifyEvent};
 use rsb_stats::estimate::{median, std_dev};
@@ -176,8 +176,16 @@ fn check_year(noise: &mut dyn FnMut(usize) -> Vec<f64>) {
                     (NotifyEvent::New, Some(at)) if reported[at].is_none() => {
                         reported[at] = Some(run - planted[at].from);
                         // A person acknowledges it, so that there are no reminders.
-                        let state = AlertState::Acknowledged;
-                        trends::decide(&store, &alert.key, state, "seen").unwrap();
+                        let decision = AlertDecision {
+                            state: AlertState::Acknowledged,
+                            because: "seen".to_owned(),
+                            author: "Ada".to_owned(),
+                            at: alert.first_seen,
+                            caused_by: None,
+                        };
+                        let request =
+                            DecisionRequest { alert: &alert.key, decision, found: &[], seen: None };
+                        trends::decide(store.results_dir(), &request).unwrap();
                     }
                     (NotifyEvent::Recovered, Some(at)) => recovered[at] += 1,
                     (event, _) => others.push(format!("run {run}: {event:?} {}", alert.headline())),

@@ -94,8 +94,17 @@ pub fn knows_commit(dir: &Path, commit: &str) -> bool {
 
 /// Returns the URL of the remote `origin` of the repository around `dir`, if there is one.
 pub fn origin(dir: &Path) -> Option<String> {
-    match child::run(ask_git(dir, "git", &["config", "--get", "remote.origin.url"]), STATUS_LIMIT) {
-        ChildEnd::Well(url) => Some(url.trim().to_owned()),
+    setting(dir, "remote.origin.url")
+}
+
+/// Returns the name that git records in commits made in `dir`, if it is configured.
+pub fn user_name(dir: &Path) -> Option<String> {
+    setting(dir, "user.name").filter(|name| !name.is_empty())
+}
+
+fn setting(dir: &Path, key: &str) -> Option<String> {
+    match child::run(ask_git(dir, "git", &["config", "--get", key]), STATUS_LIMIT) {
+        ChildEnd::Well(value) => Some(value.trim().to_owned()),
         ChildEnd::Badly | ChildEnd::Late | ChildEnd::Missing => None,
     }
 }

@@ -29,7 +29,7 @@ mod rocm;
 mod state;
 pub mod telemetry;
 
-pub use git::{commits_between, git, knows_commit, origin};
+pub use git::{commits_between, git, knows_commit, origin, user_name};
 pub use options::{ProbeError, ProbeOptions};
 pub use python::FRAMEWORKS;
 pub use state::{StateSample, runnable_tasks, sample, state, state_between};

@@ -54,15 +54,24 @@ pub fn own_origin(one: &SeriesMove) -> String {
 }
 
 fn headline_since(alert: &TrackedAlert, first: &RunPoint) -> String {
-    let state = match alert.state {
-        AlertState::New => String::new(),
-        state => format!(", {}", state.as_str()),
-    };
-    let because = alert.because.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    let state = standing(alert);
     let suspected = if alert.moves.iter().any(|one| one.confirmed) { "" } else { "suspected, " };
     let (severity, first) = (severity(alert.severity).0, run(first));
     let (id, direction) = (&alert.id, &alert.direction);
-    format!("{severity} {id}: {suspected}{direction} since {first}{state}{because}")
+    format!("{severity} {id}: {suspected}{direction} since {first}{state}")
+}
+
+/// Returns the state of `alert` and its explanation as the end of a sentence, such as
+/// `, acknowledged by Ada: wanted`; empty for a new alert.
+pub fn standing(alert: &TrackedAlert) -> String {
+    if let Some(decision) = alert.decision() {
+        return format!(", {}", decision.text());
+    }
+    let because = alert.because.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    match alert.state {
+        AlertState::New => because,
+        state => format!(", {}{because}", state.as_str()),
+    }
 }
 
 fn details(alert: &TrackedAlert, style: Style) -> String {

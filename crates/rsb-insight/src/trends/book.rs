@@ -190,6 +190,7 @@ fn new_alert(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> Tr
         commits: Vec::new(),
         first_seen: look.now,
         because: None,
+        decisions: Vec::new(),
     }
 }
 

@@ -63,6 +63,44 @@ pub struct TrackedAlert {
     /// Explanation of the state, by the user or this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// Decisions of users, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<AlertDecision>,
+}
+
+/// Decision of a user on a level change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AlertDecision {
+    /// State that the user chose.
+    pub state: AlertState,
+    /// Reason.
+    pub because: String,
+    /// Name of the user.
+    pub author: String,
+    /// Time of the decision.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub at: jiff::Timestamp,
+    /// Id of the alert or name of the change that caused this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caused_by: Option<String>,
+}
+
+impl AlertDecision {
+    /// Returns the decision without its time: `acknowledged by Ada: wanted`.
+    pub fn text(&self) -> String {
+        let Self { state, because, author, caused_by, .. } = self;
+        let state = match (state, caused_by) {
+            (AlertState::Invalid, _) => "dismissed".to_owned(),
+            (AlertState::Downstream, Some(cause)) => format!("downstream of {cause},"),
+            _ => state.as_str().to_owned(),
+        };
+        format!("{state} by {author}: {because}")
+    }
+
+    /// Returns whether `other` differs only in its time.
+    pub fn repeats(&self, other: &Self) -> bool {
+        *self == Self { at: self.at, ..other.clone() }
+    }
 }
 
 /// Runs between which a level changed.
@@ -104,6 +142,13 @@ pub struct SeriesMove {
 }
 
 impl TrackedAlert {
+    /// Returns the decision to which the alert owes its state, if a user made one.
+    pub fn decision(&self) -> Option<&AlertDecision> {
+        self.decisions.last().filter(|last| {
+            last.state == self.state && self.because.as_deref() == Some(last.because.as_str())
+        })
+    }
+
     /// Returns the runs between which the series `one` changed.
     pub fn range_of<'a>(&'a self, one: &'a SeriesMove) -> &'a ChangeRange {
         one.range.as_ref().unwrap_or(&self.range)

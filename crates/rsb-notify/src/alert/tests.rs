@@ -46,6 +46,7 @@ fn tracked(state: AlertState, series: usize) -> TrackedAlert {
         commits: vec!["0123456 subject".to_owned()],
         first_seen: hours(2),
         because: None,
+        decisions: Vec::new(),
     }
 }
 

@@ -125,6 +125,7 @@ impl MadeUp {
             commits: vec![format!("0808080 {}", self.name)],
             first_seen: moment(RUNS),
             because: Some(self.name.clone()),
+            decisions: Vec::new(),
         }
     }
 
