@@ -49,6 +49,12 @@ impl ProjectPaths {
         all.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect()
     }
 
+    /// Like [`Self::arguments`], without the file of user-defined benchmarks: with it, a subcommand
+    /// may measure only these.
+    pub fn arguments_of_store(&self) -> String {
+        Self { custom: None, ..self.clone() }.arguments()
+    }
+
     /// Returns the arguments that name the paths again, each after a space.
     pub fn arguments(&self) -> String {
         let mut arguments = String::new();

@@ -53,6 +53,10 @@ pub enum Action {
     ToggleSingle,
     /// Compare the runs around the step of the selected series.
     CompareStep,
+    /// Ask for a note on the step of the selected series, to acknowledge it.
+    WriteNote,
+    /// Acknowledge the change with the typed note.
+    Acknowledge,
     /// Copy the id of the selected or shown entry.
     CopyId,
     /// Copy the command line that shows or measures it.

@@ -85,6 +85,11 @@ pub fn bindings(state: &State) -> Vec<Binding> {
             all.extend(moves());
             all
         }
+        Overlay::Note(_) => vec![
+            bind(Action::Acknowledge, ENTER, "Enter", "acknowledge")
+                .about("acknowledges the change with the typed note"),
+            bind(Action::Back, ESC, "Esc", "back").about("closes the note without recording it"),
+        ],
         Overlay::Leave => vec![
             bind(Action::Quit, &[Char('q'), Key::Enter], "q", "quit anyway")
                 .about("quits the program"),
@@ -163,6 +168,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 all.extend([
                     bind(Action::CompareStep, ENTER, "Enter", "compare")
                         .about("compares the runs around the step of the series"),
+                    bind(Action::WriteNote, &[Char('A')], "A", "acknowledge")
+                        .about("acknowledges the step of the series, with a note"),
                     bind(Action::Sort, &[Char('s')], "s", "sort").about("sorts by the next column"),
                     bind(Action::ToggleSingle, &[Char('a')], "a", "all")
                         .about("shows or hides series of a single run"),

@@ -31,6 +31,15 @@ pub enum Command {
     SaveBaseline(String),
     /// Write the report of a run.
     WriteReport(String),
+    /// Acknowledge a tracked change of level.
+    Acknowledge {
+        /// Id of the alert.
+        alert: String,
+        /// Note of the user.
+        because: String,
+        /// Number of decisions that the user has seen.
+        seen: usize,
+    },
     /// Store the latest run permanently; so far, it exists only in a temporary file.
     KeepRun,
     /// Copy text to the clipboard of the terminal.

@@ -1,7 +1,7 @@
 //! Series of the history page: their order, their steps, and the filter.
 
 use rsb_model::Timestamp;
-use rsb_model::record::{AlertState, ChangeRange, SeriesTrend};
+use rsb_model::record::{AlertState, ChangeRange, SeriesTrend, TrackedAlert};
 
 use crate::message::HistoryPage;
 
@@ -49,6 +49,16 @@ pub(crate) struct SeriesStep<'p> {
     pub(crate) direction: &'p str,
     /// Runs before and after the change, if it is tracked.
     pub(crate) range: Option<&'p ChangeRange>,
+    /// The tracked change.
+    pub(crate) alert: Option<&'p TrackedAlert>,
+}
+
+impl SeriesStep<'_> {
+    /// Returns whether a user has acknowledged the change, or named its cause.
+    pub(crate) fn is_known(&self) -> bool {
+        let state = self.alert.map(|alert| alert.state);
+        matches!(state, Some(AlertState::Acknowledged | AlertState::Downstream))
+    }
 }
 
 /// Returns the newest change of level of `series`: a tracked one, otherwise one of its points.
@@ -58,6 +68,7 @@ pub(crate) fn step_of<'p>(page: &'p HistoryPage, series: &SeriesTrend) -> Option
         since: point.timestamp,
         direction: "changed",
         range: None,
+        alert: None,
     });
     let tracked = page.alerts.iter().filter(|alert| alert.state != AlertState::Invalid);
     let of_series = tracked.flat_map(|alert| {
@@ -71,6 +82,7 @@ pub(crate) fn step_of<'p>(page: &'p HistoryPage, series: &SeriesTrend) -> Option
                 since,
                 direction: &alert.direction,
                 range: Some(range),
+                alert: Some(alert),
             }
         })
     });

@@ -40,6 +40,10 @@ pub struct InterfaceSettings {
     pub glyphs: Glyphs,
     /// Whether charts draw simulated results, too.
     pub draws_simulated: bool,
+    /// Name of the user, recorded with decisions.
+    pub author: String,
+    /// Arguments of every copied command, each after a space.
+    pub arguments: String,
 }
 
 impl Default for InterfaceSettings {
@@ -54,6 +58,8 @@ impl Default for InterfaceSettings {
             theme: Theme::from(ThemeName::Dark),
             glyphs: Glyphs::Unicode,
             draws_simulated: false,
+            author: String::new(),
+            arguments: String::new(),
         }
     }
 }

@@ -60,8 +60,20 @@ pub(crate) enum Overlay {
     Actions(ActionList),
     /// Selection of a run or baseline.
     Pick(PickList),
+    /// Input of a note, to acknowledge a change.
+    Note(NotePanel),
     /// Confirmation to quit during a run, or without keeping the last one.
     Leave,
+}
+
+/// Note on a change that the user acknowledges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotePanel {
+    /// Id of the alert.
+    pub(crate) alert: String,
+    /// Number of its decisions when the panel was opened.
+    pub(crate) seen: usize,
+    pub(crate) typed: String,
 }
 
 #[derive(Debug)]
@@ -118,6 +130,8 @@ pub struct State {
     pub(crate) sides: Option<(String, String)>,
     pub(crate) history: Loadable<Box<HistoryPage>>,
     pub(crate) machine: Loadable<MachinePage>,
+    /// The last note, until the history shows it.
+    pub(crate) note: Option<NotePanel>,
     pub(crate) run: Option<RunPage>,
     /// Whether to compare the run that just ended once the list of runs is loaded.
     pub(crate) compares_next: bool,
@@ -146,6 +160,7 @@ impl State {
             sides: None,
             history: Loadable::Absent,
             machine: Loadable::Absent,
+            note: None,
             run: None,
             compares_next: false,
             leaves_after_run: None,

@@ -83,6 +83,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Command> {
             match &mut state.overlay {
                 Overlay::Search => drop(state.place_mut().search.pop()),
                 Overlay::Actions(list) => drop(list.typed.pop()),
+                Overlay::Note(note) => drop(note.typed.pop()),
                 _ => {}
             }
             return Vec::new();
@@ -92,6 +93,9 @@ fn on_key(state: &mut State, key: Key) -> Vec<Command> {
     let Some(action) = action_of(state, key) else { return Vec::new() };
     act::act(state, action)
 }
+
+/// Maximum length of a note in characters.
+const MAX_NOTE_CHARS: usize = 500;
 
 /// Adds `text` to the text that is being typed, without control characters. Returns whether there
 /// is one.
@@ -107,6 +111,10 @@ fn type_text(state: &mut State, text: &str) -> bool {
         Overlay::Actions(list) => {
             list.typed.extend(typed);
             list.selected = 0;
+        }
+        Overlay::Note(note) => {
+            let room = MAX_NOTE_CHARS.saturating_sub(note.typed.chars().count());
+            note.typed.extend(typed.take(room));
         }
         _ => return false,
     }

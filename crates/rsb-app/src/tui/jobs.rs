@@ -10,6 +10,7 @@ use rsb_engine::measure::Settings;
 use rsb_engine::{machine, run as engine};
 use rsb_insight::health::HealthLimits;
 use rsb_insight::model_results::{self, RecommendRequest};
+use rsb_model::record::AlertState;
 use rsb_model::{Event, Outcome, Profile, Reason, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
@@ -21,6 +22,7 @@ use rsb_tui::{
 
 use super::offers;
 use super::session::Incoming;
+use crate::decision::{self, DecisionInput};
 use crate::log::LogOptions;
 use crate::measure::{self, MeasureOptions};
 use crate::report::{self, ReportFormat};
@@ -96,6 +98,9 @@ impl JobWorker {
             Command::Compare { baseline, current } => self.compare(baseline, current),
             Command::SaveBaseline(run) => self.save_baseline(run),
             Command::WriteReport(run) => self.write_report(run),
+            Command::Acknowledge { alert, because, seen } => {
+                self.acknowledge(alert, because, *seen)
+            }
             Command::KeepRun => self.keep_run(),
             // Not handled by this thread.
             Command::Draw | Command::Stop | Command::Copy(_) | Command::Quit(_) => {
@@ -272,6 +277,31 @@ impl JobWorker {
         Ok(Message::Done)
     }
 
+    /// Acknowledges the change, and returns the history with it.
+    fn acknowledge(
+        &mut self,
+        alert: &str,
+        because: &str,
+        seen: usize,
+    ) -> Result<Message, AppError> {
+        let input = DecisionInput {
+            alert: alert.to_owned(),
+            state: AlertState::Acknowledged,
+            because: because.to_owned(),
+            author: decision::default_author(),
+            caused_by: None,
+            seen: Some(seen),
+        };
+        // Loading the history has stored each of its changes.
+        let recorded = decision::decide(&self.project.directories.results, &[], &input)
+            .map_err(decision::decision_error)?;
+        self.say(&recorded.text());
+        if let Some(warning) = &recorded.warning {
+            self.say(&format!("warning: {warning}"));
+        }
+        self.load(Subject::History)
+    }
+
     fn keep_run(&mut self) -> Result<Message, AppError> {
         let Some(dir) = &self.unkept else { return Ok(Message::Done) };
         let store = project::open_results(&self.project.directories.results, &mut self.listener())?;
@@ -333,6 +363,10 @@ fn failure_message(command: &Command, why: String) -> Message {
         Command::Compare { .. } => Subject::Comparison,
         Command::Plan(_) => return Message::Planned(Err(why)),
         Command::Measure(_) | Command::Resume(_) => return Message::Ended(Err(why)),
+        Command::Acknowledge { .. } => {
+            let why = format!("nothing was recorded: {why}; `A` opens your note again");
+            return Message::Unavailable { subject: Subject::Run, why };
+        }
         _ => Subject::Run,
     };
     Message::Unavailable { subject, why }

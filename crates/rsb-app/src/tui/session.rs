@@ -18,7 +18,7 @@ use super::keys;
 use super::pace::FramePacer;
 use super::screen::{self, Screen};
 use crate::config::{Animation, Config};
-use crate::{AppError, Exit, ProjectContext, ProjectPaths};
+use crate::{AppError, Exit, ProjectContext, ProjectPaths, decision};
 
 /// Input of the drawing thread.
 pub(super) enum Incoming {
@@ -239,6 +239,8 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
             .map_err(|why| AppError::usage(anyhow!("{why}")))?,
         glyphs: config.charts.glyphs().map_err(|why| AppError::usage(anyhow!("{why}")))?,
         draws_simulated: options.simulated || config.charts.simulated,
+        author: decision::default_author(),
+        arguments: options.paths.arguments_of_store(),
     })
 }
 

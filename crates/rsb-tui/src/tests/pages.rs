@@ -1,6 +1,7 @@
 //! Tests of the default pair of runs on the comparison page, and of search messages.
 
 use rsb_model::Verdict;
+use rsb_model::record::{AlertDecision, AlertState};
 use rsb_report::{BaselineRow, RunRow};
 
 use super::{Bench, sample};
@@ -412,4 +413,62 @@ fn the_counts_of_the_backends_add_up_to_that_of_the_suite() {
     assert!(picture.contains("24 cases, profile quick"), "{picture}");
     let cpu = picture.lines().find(|line| line.contains(" cpu ")).unwrap();
     assert!(cpu.split_whitespace().any(|word| word == "24"), "{picture}");
+}
+
+#[test]
+fn the_selected_change_is_acknowledged_with_a_note_and_then_known() {
+    let settings = InterfaceSettings { author: "Ada".to_owned(), ..InterfaceSettings::default() };
+    let mut bench = Bench::new(100, 24, settings);
+    for message in [sample::offers(), sample::runs(), sample::history()] {
+        bench.send(message);
+    }
+    go_to(&mut bench, Stage::History);
+    bench.take();
+    let type_text = |bench: &mut Bench, text: &str| {
+        text.chars().for_each(|letter| bench.press(&[Key::Char(letter)]));
+    };
+    bench.press(&[Key::Char('A'), Key::Enter]);
+    assert!(bench.take().is_empty() && bench.picture().contains("write a note"), "no empty note");
+    type_text(&mut bench, "wanted: q and 5x");
+    bench.press(&[Key::Backspace]);
+    insta::assert_snapshot!("note", bench.picture());
+    bench.press(&[Key::Esc]);
+    assert!(bench.take().is_empty(), "Esc records nothing");
+    bench.press(&[Key::Char('A')]);
+    bench.send(Message::Pasted("wanted\n".to_owned()));
+    bench.press(&[Key::Enter]);
+    let asked = |seen| Command::Acknowledge {
+        alert: "a-ac88c1da".to_owned(),
+        because: "wanted".to_owned(),
+        seen,
+    };
+    assert_eq!(bench.take(), [asked(0)]);
+    // A note that could not be recorded is there again.
+    let why = "nothing was recorded: the disk is full".to_owned();
+    bench.send(Message::Unavailable { subject: crate::Subject::Run, why });
+    assert!(bench.picture().contains("the disk is full"), "{}", bench.picture());
+    bench.press(&[Key::Char('A')]);
+    assert!(bench.picture().contains("Note: wanted"), "{}", bench.picture());
+    bench.press(&[Key::Enter]);
+    assert_eq!(bench.take(), [asked(0)]);
+    let Message::Loaded(LoadedDocument::History(mut page)) = sample::history() else {
+        unreachable!()
+    };
+    page.alerts[0].state = AlertState::Acknowledged;
+    page.alerts[0].because = Some("wanted".to_owned());
+    page.alerts[0].decisions.push(AlertDecision {
+        state: AlertState::Acknowledged,
+        because: "wanted".to_owned(),
+        author: "Ada".to_owned(),
+        at: sample::at(0),
+        caused_by: None,
+    });
+    bench.send(Message::Loaded(LoadedDocument::History(page)));
+    let picture = bench.picture();
+    assert!(picture.contains("acknowledged by Ada: wanted"), "{picture}");
+    assert!(picture.contains(" known\n"), "{picture}");
+    bench.press(&[Key::Char('A')]);
+    assert!(!bench.picture().contains("Note: wanted"), "a recorded note is not offered again");
+    bench.press(&[Key::Esc, Key::Down, Key::Char('A')]);
+    assert!(bench.picture().contains("no tracked step to acknowledge"), "{}", bench.picture());
 }

@@ -11,7 +11,7 @@ use crate::history;
 use crate::pick::{self, ComparablePair, PickList, PickedSide};
 use crate::run_page::{RunPage, cycle_index};
 use crate::stage::{Offer, OfferKind, Stage};
-use crate::state::{Loadable, Overlay, StartPanel, State};
+use crate::state::{Loadable, NotePanel, Overlay, StartPanel, State};
 
 pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
     match action {
@@ -60,6 +60,8 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
             (place.shows_all, place.selected) = (!place.shows_all, 0);
         }
         Action::CompareStep => return compare_step(state),
+        Action::WriteNote => write_note(state),
+        Action::Acknowledge => return acknowledge(state),
         Action::CopyId => return copy::copy(state, copy::id(state)),
         Action::CopyCommand => return copy::copy(state, copy::command(state)),
         Action::OpenActions => state.overlay = Overlay::Actions(ActionList::default()),
@@ -84,6 +86,7 @@ fn back(state: &mut State) -> Vec<Command> {
         | Overlay::Start(_)
         | Overlay::Actions(_)
         | Overlay::Pick(_)
+        | Overlay::Note(_)
         | Overlay::Leave => {}
     }
     Vec::new()
@@ -345,6 +348,36 @@ fn compare_step(state: &mut State) -> Vec<Command> {
         return Vec::new();
     };
     compare(state, pair)
+}
+
+/// Asks for a note on the step of the selected series. A note that was not recorded is kept.
+fn write_note(state: &mut State) {
+    let series = state.history.present().zip(state.selected_series());
+    let step = series.and_then(|(page, series)| history::step_of(page, series));
+    let Some(alert) = step.and_then(|step| step.alert) else {
+        state.notice = Some("this series has no tracked step to acknowledge".to_owned());
+        return;
+    };
+    if state.is_measuring() {
+        state.notice = Some("a run is in progress: acknowledge the change after it".to_owned());
+        return;
+    }
+    let kept = state.note.as_ref().filter(|note| note.alert == alert.id);
+    let typed = kept.map_or_else(String::new, |note| note.typed.clone());
+    let (alert, seen) = (alert.id.clone(), alert.decisions.len());
+    state.overlay = Overlay::Note(NotePanel { alert, seen, typed });
+}
+
+/// Acknowledges the change of the open note.
+fn acknowledge(state: &mut State) -> Vec<Command> {
+    let Overlay::Note(note) = std::mem::take(&mut state.overlay) else { return Vec::new() };
+    if note.typed.trim().is_empty() {
+        state.notice = Some("write a note for later readers, or press Esc".to_owned());
+        state.overlay = Overlay::Note(note);
+        return Vec::new();
+    }
+    state.note = Some(note.clone());
+    vec![Command::Acknowledge { alert: note.alert, because: note.typed, seen: note.seen }]
 }
 
 /// Opens the comparison page on the newest pair of one suite and machine, unless a pair is already

@@ -7,7 +7,7 @@ use super::{enter, reload};
 use crate::command::{Command, Subject};
 use crate::message::{LoadedDocument, PlanSummary, RunEnd, StoredRun};
 use crate::run_page::RunPage;
-use crate::state::{Loadable, MachinePage, Overlay, State, StoredLists};
+use crate::state::{Loadable, MachinePage, NotePanel, Overlay, State, StoredLists};
 
 pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Command> {
     match document {
@@ -25,7 +25,14 @@ pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Comm
         }
         LoadedDocument::Recent(run) => state.keep_charts(&run),
         LoadedDocument::Comparison(result) => state.comparison = Loadable::Present(result),
-        LoadedDocument::History(page) => state.history = Loadable::Present(page),
+        LoadedDocument::History(page) => {
+            let is_recorded = |note: &NotePanel| {
+                let mut alerts = page.alerts.iter();
+                alerts.any(|alert| alert.id == note.alert && alert.decisions.len() > note.seen)
+            };
+            state.note.take_if(|note| is_recorded(note));
+            state.history = Loadable::Present(page);
+        }
         LoadedDocument::Machine { findings, environment } => {
             state.machine = Loadable::Present(MachinePage { findings, environment });
         }

@@ -44,7 +44,7 @@ pub(super) fn command(state: &State) -> Option<String> {
             RunSelection { names, .. } => format!("run {}", names.join(" ")),
         },
     };
-    Some(format!("rusty-stack-bench {arguments}"))
+    Some(format!("rusty-stack-bench {arguments}{}", state.settings.arguments))
 }
 
 /// Returns the command that finds the commit of the step, or else shows the series.

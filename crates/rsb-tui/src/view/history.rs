@@ -165,7 +165,9 @@ fn entry(
         "worse" | "better" => direction == word,
         _ => has_alert(series, word),
     };
-    let (mark, tone) = if is("worse") {
+    let (mark, tone) = if step.is_some_and(|step| step.is_known()) {
+        ("known", Tone::Dim)
+    } else if is("worse") {
         ("worse", Tone::Bad)
     } else if is("better") {
         ("better", Tone::Good)
@@ -206,6 +208,7 @@ fn about_step(
         return canvas.wrap_text(alert, width, Tone::Dim);
     };
     let (percent, since) = (format_percent(step.percent), format_moment(step.since));
+    let standing = step.alert.map_or_else(String::new, rsb_report::tracked::standing);
     let from = match step.range {
         Some(range) => {
             let commit = range.first_after.commit.as_deref().map_or_else(
@@ -216,7 +219,7 @@ fn about_step(
         }
         None => String::new(),
     };
-    canvas.wrap_text(&format!("{percent} since {since}{from}"), width, Tone::Strong)
+    canvas.wrap_text(&format!("{percent} since {since}{standing}{from}"), width, Tone::Strong)
 }
 
 fn has_alert(series: &SeriesTrend, direction: &str) -> bool {

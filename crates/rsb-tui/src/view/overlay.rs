@@ -10,7 +10,7 @@ use crate::action::Action;
 use crate::action_list::ActionList;
 use crate::bindings::{Binding, action_choices};
 use crate::pick::PickList;
-use crate::state::{Loadable, Overlay, StartPanel, State};
+use crate::state::{Loadable, NotePanel, Overlay, StartPanel, State};
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
     match &state.overlay {
@@ -19,6 +19,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
         Overlay::Start(panel) => start(panel, canvas, body),
         Overlay::Actions(list) => actions(state, list, canvas, body),
         Overlay::Pick(list) => pick(state, list, canvas, body),
+        Overlay::Note(panel) => note(state, panel, canvas, body),
         Overlay::Leave => leave(state, canvas, body),
     }
 }
@@ -200,6 +201,23 @@ fn choose(choices: &ChoiceRows<'_>, title: &str, canvas: &mut Canvas<'_>, body: 
         }
         canvas.target(whole, Action::Select(row));
     }
+}
+
+/// Draws the change, the typed note, and the name that is recorded with it.
+fn note(state: &State, panel: &NotePanel, canvas: &mut Canvas<'_>, body: Rect) {
+    let width = body.width.saturating_sub(8).min(92);
+    let alerts = state.history.present().map_or(&[][..], |page| &page.alerts);
+    let alert = alerts.iter().find(|alert| alert.id == panel.alert);
+    let headline = alert.map_or_else(String::new, rsb_report::tracked::headline);
+    let mut lines = canvas.wrap_text(&headline, width, Tone::Dim);
+    let typed = format!("Note: {}▏", rsb_report::clean(&panel.typed));
+    lines.extend(canvas.wrap_text(&typed, width, Tone::Strong));
+    let author = rsb_report::clean(&state.settings.author);
+    let text = format!("Recorded for {author}; the change then counts as known.");
+    lines.extend(canvas.wrap_text(&text, width, Tone::Dim));
+    let title = format!("Acknowledge {}", rsb_report::clean(&panel.alert));
+    let inside = frame(canvas, body, lines.len() as u16, &title);
+    canvas.block(&lines, inside);
 }
 
 fn leave(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
