@@ -16,6 +16,9 @@ pub struct ServeArgs {
     /// Require the token in FILE, a line of at least 16 characters
     #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
     pub token_file: Option<PathBuf>,
+    /// Let users with the token in FILE acknowledge and dismiss changes
+    #[arg(long, value_name = "FILE")]
+    pub write_token_file: Option<PathBuf>,
     /// Serve without a token, and show this reason, such as "closed network"
     #[arg(long, value_name = "WHY")]
     pub no_token: Option<String>,
@@ -23,7 +26,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,
     /// Write the pages as files into DIR and exit
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "token_file", "no_token", "host"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "token_file", "write_token_file", "no_token", "host"])]
     pub export: Option<PathBuf>,
     /// Draw simulated results, too, marked as such
     #[arg(long)]

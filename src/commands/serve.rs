@@ -31,6 +31,7 @@ pub fn run(args: &ServeArgs, _: Style) -> CliResult {
     let options = ServeOptions {
         listen: args.listen,
         token_file: args.token_file.clone(),
+        write_token_file: args.write_token_file.clone(),
         no_token: args.no_token.clone(),
         hosts: args.host.clone(),
     };
@@ -77,7 +78,11 @@ fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
     let token =
         if server.has_token() { "?token=TOKEN (TOKEN is the line in the token file)" } else { "" };
     show::text(&format!("http://{host}/{token}"))?;
-    console::say("read-only; press Ctrl-C to stop");
+    console::say(if server.has_writing() {
+        "users with the write token record decisions about changes; press Ctrl-C to stop"
+    } else {
+        "read-only; press Ctrl-C to stop"
+    });
     Ok(())
 }
 

@@ -53,6 +53,8 @@ mod schemas;
 mod scripts;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod serve_decisions;
 mod stored_runs;
 mod tracked_changes;
 mod trend;

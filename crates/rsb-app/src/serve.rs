@@ -1,6 +1,7 @@
 //! The dashboard: the store and the network around `rsb-web`, which uses neither.
 
 mod connections;
+mod deciding;
 mod export;
 mod guard;
 mod journal_watch;
@@ -24,6 +25,8 @@ pub struct ServeOptions {
     pub listen: Option<SocketAddr>,
     /// File with the token that readers need.
     pub token_file: Option<PathBuf>,
+    /// File with the token of users who record decisions; without it, nothing is written.
+    pub write_token_file: Option<PathBuf>,
     /// Reason why no token is needed.
     pub no_token: Option<String>,
     /// Additional host names of the server.
@@ -32,7 +35,9 @@ pub struct ServeOptions {
 
 /// Returns the pages of `source`, with charts as PNG if this build can create them.
 fn site(source: &source::StoreSource, medium: Medium) -> Site<'_> {
-    with_pictures(Site::new(source, medium).with_names(source.names()))
+    with_pictures(
+        Site::new(source, medium).with_names(source.names()).with_arguments(source.arguments()),
+    )
 }
 
 #[cfg(feature = "png")]

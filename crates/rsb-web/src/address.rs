@@ -9,7 +9,7 @@ mod tests;
 
 use rsb_model::shown::short_hash;
 
-use query::{Query, encode};
+use query::{Query, encode, pairs};
 
 /// A view, and the form in which it is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -340,6 +340,16 @@ impl Address {
             }
         }
     }
+}
+
+/// Returns the pairs of a query or of the body of a form, decoded.
+pub(crate) fn form_fields(text: &str) -> Vec<(String, String)> {
+    pairs(text)
+}
+
+/// Returns the link to the form `path` with one value.
+pub(crate) fn form_link(path: &str, key: &str, value: &str) -> String {
+    format!("{path}?{key}={}", encode(value))
 }
 
 impl PageView {

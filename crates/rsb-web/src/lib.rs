@@ -35,7 +35,9 @@ mod tests;
 pub use address::{Address, AddressError};
 pub use crawl::{SiteExportError, export_site};
 pub use name_book::NameBook;
-pub use pages::LIVE_EVENTS;
+pub use pages::{
+    DECISION, DecisionFields, LIVE_EVENTS, RefusedDecision, decision_link, decision_page,
+};
 pub use response::PageResponse;
 pub use router::respond;
 pub use site::{Draw, Medium, Site};

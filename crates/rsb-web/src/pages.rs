@@ -3,6 +3,7 @@
 mod case;
 mod cases;
 mod compare;
+mod decision;
 mod listing;
 mod live;
 mod machines;
@@ -13,6 +14,7 @@ mod run;
 mod state;
 
 pub(crate) use case::history;
+pub use decision::{DECISION, DecisionFields, RefusedDecision, decision_link, decision_page};
 pub use live::EVENTS as LIVE_EVENTS;
 pub(crate) use origin::headline as change_headline;
 pub(crate) use overview::moved_cases;

@@ -3,7 +3,7 @@
 /// A response to a request, independent of the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageResponse {
-    /// HTTP status: 200, 400, 404 or 500.
+    /// HTTP status: 200, 400, 404 or 500; of a form also 403 or 409.
     pub status: u16,
     /// MIME type of the body.
     pub content_type: &'static str,
@@ -27,6 +27,10 @@ impl PageResponse {
     pub fn ok(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, content_type, body: body.into() }
     }
+
+    /// Referrer policy of a page with a form that changes something. With `no-referrer`, a browser
+    /// conceals the origin of the form.
+    pub const OWN_REFERRER: &'static str = "same-origin";
 
     /// Content security policy of every page, for the header `Content-Security-Policy`: nothing is
     /// loaded from elsewhere, and no inline script or style is applied.

@@ -15,12 +15,27 @@ pub(crate) struct Sheet<'v> {
     subtitle: String,
     /// View of the page, which is marked in the list of pages.
     view: Option<&'v PageView>,
+    /// When a browser sends the page's address, and with it the origin of a form.
+    referrer: &'static str,
     body: String,
 }
 
 impl<'v> Sheet<'v> {
     pub(crate) fn new(title: &str, view: Option<&'v PageView>) -> Self {
-        Self { title: title.to_owned(), subtitle: String::new(), view, body: String::new() }
+        Self {
+            title: title.to_owned(),
+            subtitle: String::new(),
+            view,
+            referrer: "no-referrer",
+            body: String::new(),
+        }
+    }
+
+    /// Lets the browser send the origin of a form to this server.
+    #[must_use]
+    pub(crate) const fn with_own_referrer(mut self) -> Self {
+        self.referrer = PageResponse::OWN_REFERRER;
+        self
     }
 
     #[must_use]
@@ -69,7 +84,7 @@ impl<'v> Sheet<'v> {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta name=\"referrer\" content=\"{}\">\n\
              <title>{title} · rusty-stack-bench</title>\n<link rel=\"icon\" href=\"{ICON}\">\n\
              <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Changes\" \
              href=\"{FEED}\">\n\
@@ -78,6 +93,7 @@ impl<'v> Sheet<'v> {
              <a class=\"skip\" href=\"#content\">Skip to the content</a>\n\
              <header class=\"site\">\n{}{}</header>\n\
              <main id=\"content\">\n<h1>{title}</h1>\n{subtitle}{}</main>\n<footer>\n{}</footer>\n</body>\n</html>\n",
+            self.referrer,
             self.pages(site),
             search(site, self.view),
             self.body,
@@ -101,7 +117,9 @@ impl<'v> Sheet<'v> {
             let link = site.link(Address::json(view.clone()));
             format!("{} for programs. ", anchor(&link, "The document"))
         });
-        let how = if site.answers() {
+        let how = if site.records_decisions() {
+            "Pages do not update themselves: reload a page to see new results."
+        } else if site.answers() {
             "Read only. Pages do not update themselves: reload a page to see new results."
         } else {
             "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any \

@@ -25,6 +25,10 @@ pub type Draw<'d> = dyn Fn(&str) -> Option<Vec<u8>> + 'd;
 pub struct Site<'s> {
     source: &'s dyn PageSource,
     medium: Medium,
+    /// Whether users can record decisions about changes.
+    records_decisions: bool,
+    /// Arguments of every command on a page, each after a space.
+    arguments: &'s str,
     theme: Theme,
     /// Converts SVG to PNG.
     draw: Option<&'s Draw<'s>>,
@@ -41,6 +45,8 @@ impl<'s> Site<'s> {
         Self {
             source,
             medium,
+            records_decisions: false,
+            arguments: "",
             theme: Theme::default(),
             draw: None,
             linked: RefCell::default(),
@@ -61,6 +67,30 @@ impl<'s> Site<'s> {
     pub const fn with_pictures(mut self, draw: &'s Draw<'s>) -> Self {
         self.draw = Some(draw);
         self
+    }
+
+    /// Links each change of level to the form for a decision, if `is_enabled`.
+    #[must_use]
+    pub const fn with_decisions(mut self, is_enabled: bool) -> Self {
+        self.records_decisions = is_enabled;
+        self
+    }
+
+    /// Adds `arguments`, each after a space, to the commands on served pages, so that they read the
+    /// same store.
+    #[must_use]
+    pub const fn with_arguments(mut self, arguments: &'s str) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Returns `command` with the paths of this store.
+    pub(crate) fn command(&self, command: String) -> String {
+        if self.answers() { command + self.arguments } else { command }
+    }
+
+    pub(crate) fn records_decisions(&self) -> bool {
+        self.records_decisions && self.answers()
     }
 
     pub(crate) const fn source(&self) -> &'s dyn PageSource {

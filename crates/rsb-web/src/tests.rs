@@ -8,7 +8,9 @@ use std::convert::Infallible;
 use serde_json::Value;
 
 use crate::address::{Address, CaseView, CompareView, ListFilter, PageView, ShownVerdicts};
-use crate::{Medium, NameBook, Site, export_site, respond};
+use crate::{
+    DecisionFields, Medium, NameBook, RefusedDecision, Site, decision_page, export_site, respond,
+};
 use made_up::{CASES, MadeUp};
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&`<script>\u{202e}\u{1b}[31m</td>--";
@@ -415,6 +417,36 @@ fn the_live_page_counts_replicates_and_cases_with_a_result() {
     assert!(html.contains("<div id=\"live-runs\">") && html.contains("<tr id=\"row-"), "{html}");
     let document: Value = serde_json::from_str(&open(&served(&source), "api/live")).unwrap();
     assert_eq!(document["live"][0]["progress"]["done"], 10);
+}
+
+#[test]
+fn the_form_for_a_decision_keeps_what_was_entered_and_obeys_no_name() {
+    let source = MadeUp::new(HOSTILE);
+    let site = served(&source).with_decisions(true);
+    let overview = links(&page(&site, PageView::Overview));
+    let link = overview.iter().find(|link| link.starts_with("decision?")).unwrap();
+    let DecisionFields { alert, .. } = DecisionFields::parse(link.split_once('?').unwrap().1);
+    let text = || HOSTILE.to_owned();
+    let entered = DecisionFields {
+        alert,
+        note: text(),
+        author: text(),
+        cause: text(),
+        ..DecisionFields::default()
+    };
+    let refused = RefusedDecision { status: 409, why: text() };
+    for proof in [None, Some("proof")] {
+        let shown = decision_page(&site, &entered, proof, Some(&refused));
+        let html = String::from_utf8(shown.body).unwrap();
+        check("decision", &html);
+        assert_eq!((shown.status, html.contains("type=\"password\"")), (409, proof.is_none()));
+        assert!(values(&html, "value").iter().any(|value| value.contains("onerror")), "{html}");
+    }
+    let unknown = DecisionFields { alert: text(), note: text(), ..DecisionFields::default() };
+    let shown = decision_page(&site, &unknown, None, None);
+    let html = String::from_utf8(shown.body).unwrap();
+    check("decision", &html);
+    assert!(shown.status == 404 && html.contains("<blockquote>"), "{html}");
 }
 
 #[test]

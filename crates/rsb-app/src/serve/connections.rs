@@ -128,6 +128,11 @@ impl Connection {
         self.phase.store(ANSWERING, Ordering::Relaxed);
     }
 
+    /// Marks that the rest of the request is awaited.
+    pub(super) fn waits(&self) {
+        self.phase.store(IDLE, Ordering::Relaxed);
+    }
+
     /// Marks that the answer is ready to be sent; `is_stream` if it has no end.
     pub(super) fn sends(&self, is_stream: bool) {
         self.phase.store(if is_stream { STREAMING } else { IDLE }, Ordering::Relaxed);

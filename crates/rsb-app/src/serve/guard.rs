@@ -1,16 +1,19 @@
 //! Decides which requests are answered: by the host name in the request, and by the token if there
-//! is one. Pure.
+//! is one; and which forms are accepted: by their origin, and by the token for writing.
 //!
 //! A foreign web page can make a browser send requests to a name of its own that resolves to this
 //! machine (DNS rebinding). Unexpected names are refused; a numeric address cannot be redirected
 //! this way.
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use rsb_store::read_bytes;
+use rsb_web::DECISION;
 
 use super::ServeOptions;
 use crate::AppError;
@@ -25,6 +28,17 @@ pub(super) struct Guard {
     token: Option<String>,
     /// Cookies are shared by all ports of a host, so each server has its own.
     cookie: String,
+    writing: Option<Writing>,
+}
+
+/// Access of users who record decisions.
+struct Writing {
+    token: String,
+    cookie: String,
+    /// Value of the cookie of a user who gave the token. It ends with the server.
+    session: String,
+    /// Value in each form made for such a user, which other sites cannot read.
+    form: String,
 }
 
 /// Relevant parts of a request.
@@ -36,6 +50,8 @@ pub(super) struct Caller<'r> {
     pub(super) query: &'r str,
     pub(super) cookies: Option<&'r str>,
     pub(super) authorization: Option<&'r str>,
+    pub(super) origin: Option<&'r str>,
+    pub(super) fetch_site: Option<&'r str>,
 }
 
 /// Decision on a request.
@@ -48,6 +64,46 @@ pub(super) enum Admission {
     Redirected { location: String, cookie: String },
     /// The request is refused, with the reason.
     Refused { status: u16, why: &'static str },
+}
+
+/// Result of [`Guard::admit_decision`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Decider {
+    /// The user gave the token before.
+    Known,
+    /// The user gave the token now; this cookie replaces it from now on.
+    New { cookie: String },
+    /// Nothing is recorded, for this reason.
+    Refused(&'static str),
+}
+
+impl Caller<'_> {
+    fn has_cookie(&self, name: &str, value: &str) -> bool {
+        let cookies = self.cookies.into_iter().flat_map(|cookies| cookies.split(';'));
+        let mut named =
+            cookies.filter_map(|cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='));
+        named.any(|given| is_same(given.trim(), value))
+    }
+}
+
+impl Writing {
+    fn new(file: &Path, address: SocketAddr) -> Result<Self, AppError> {
+        Ok(Self {
+            token: token_in(file)?,
+            cookie: format!("rsb_write_{}", address.port()),
+            session: random_text()?,
+            form: random_text()?,
+        })
+    }
+}
+
+/// Returns 32 hex digits that cannot be guessed.
+fn random_text() -> Result<String, AppError> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("cannot read /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Guard {
@@ -70,16 +126,82 @@ impl Guard {
                 "--no-token needs a reason, such as \"only the build machines reach this network\""
             )));
         }
-        Ok(Self { hosts: options.hosts.clone(), token, cookie: format!("rsb_{}", address.port()) })
+        let writing = options.write_token_file.as_deref();
+        let writing = writing.map(|file| Writing::new(file, address)).transpose()?;
+        if token.is_some() && writing.as_ref().map(|writing| &writing.token) == token.as_ref() {
+            return Err(AppError::usage(anyhow!(
+                "--write-token-file has the token of --token-file, with which every reader could \
+                 write: use another one"
+            )));
+        }
+        let cookie = format!("rsb_{}", address.port());
+        Ok(Self { hosts: options.hosts.clone(), token, cookie, writing })
     }
 
     pub(super) const fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
+    /// Returns whether users with the token can record decisions.
+    pub(super) const fn has_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Returns the value for the forms of `caller`, if that user gave the token for writing.
+    pub(super) fn form_of(&self, caller: &Caller<'_>) -> Option<&str> {
+        let writing = self.writing.as_ref()?;
+        let is_known = caller.has_cookie(&writing.cookie, &writing.session);
+        is_known.then_some(writing.form.as_str())
+    }
+
+    /// Returns the value for the forms of a user who just gave the token.
+    pub(super) fn form_value(&self) -> Option<&str> {
+        self.writing.as_ref().map(|writing| writing.form.as_str())
+    }
+
+    /// Returns why `caller` may not send a form, if its origin is another site.
+    pub(super) fn foreign_form(&self, caller: &Caller<'_>) -> Option<&'static str> {
+        let is_own = match (caller.origin, caller.fetch_site) {
+            (Some(origin), _) => {
+                let place = origin.split_once("://").map_or("", |(_, place)| place);
+                caller.host.is_some_and(|host| host.eq_ignore_ascii_case(place))
+                    || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name_of(place)))
+            }
+            (None, Some(site)) => site == "same-origin",
+            // A program, not a browser: it needs the token.
+            (None, None) => true,
+        };
+        (!is_own).then_some("the form was sent from another site; open it on this server")
+    }
+
+    /// Decides whether `caller` may record a decision with `token`, or with `form` from a form of
+    /// this server.
+    pub(super) fn admit_decision(&self, caller: &Caller<'_>, token: &str, form: &str) -> Decider {
+        let Some(writing) = &self.writing else {
+            return Decider::Refused("this server is read-only");
+        };
+        if !token.is_empty() {
+            if !is_same(token.trim(), &writing.token) {
+                return Decider::Refused("the write token is wrong; enter the line in its file");
+            }
+            let (cookie, session) = (&writing.cookie, &writing.session);
+            return Decider::New {
+                cookie: format!("{cookie}={session}; HttpOnly; SameSite=Strict; Path=/"),
+            };
+        }
+        match self.form_of(caller) {
+            Some(known) if is_same(form, known) => Decider::Known,
+            _ => Decider::Refused(
+                "the write token is missing, or the server was restarted since it was entered; \
+                 enter it below",
+            ),
+        }
+    }
+
     /// Decides on `caller`.
     pub(super) fn admit(&self, caller: &Caller<'_>) -> Admission {
-        if !matches!(caller.method, "GET" | "HEAD") {
+        let sends_form = caller.method == "POST" && caller.path == DECISION && self.has_writing();
+        if !matches!(caller.method, "GET" | "HEAD") && !sends_form {
             let why = "this server is read-only: use GET or HEAD";
             return Admission::Refused { status: 405, why };
         }
@@ -100,10 +222,9 @@ impl Guard {
             return Admission::Redirected { location, cookie };
         }
         let bearer = caller.authorization.and_then(|text| text.strip_prefix("Bearer "));
-        let cookies = caller.cookies.into_iter().flat_map(|cookies| cookies.split(';'));
-        let kept = cookies
-            .filter_map(|cookie| cookie.trim().strip_prefix(&self.cookie)?.strip_prefix('='));
-        if bearer.into_iter().chain(kept).any(|given| is_same(given.trim(), token)) {
+        if bearer.is_some_and(|given| is_same(given.trim(), token))
+            || caller.has_cookie(&self.cookie, token)
+        {
             return Admission::Answered;
         }
         let why = "this server requires its token: open it once with ?token=TOKEN, or send \
@@ -175,7 +296,18 @@ mod tests {
             hosts: vec!["bench.example".into()],
             token: token.map(str::to_owned),
             cookie: "rsb_8080".into(),
+            writing: None,
         }
+    }
+
+    fn writer() -> Guard {
+        let writing = Writing {
+            token: "write-12345678901".into(),
+            cookie: "rsb_write_8080".into(),
+            session: "session".into(),
+            form: "form".into(),
+        };
+        Guard { writing: Some(writing), ..guard(None) }
     }
 
     fn status(admission: &Admission) -> u16 {
@@ -251,5 +383,68 @@ mod tests {
             let Admission::Redirected { location, .. } = admitted else { panic!("{admitted:?}") };
             assert_eq!(location, expected, "{path}");
         }
+    }
+
+    #[test]
+    fn forms_are_accepted_only_at_their_address_and_only_if_enabled() {
+        let post = |path| Caller { method: "POST", path, ..get() };
+        for (guard, path, expected) in [
+            (guard(None), DECISION, 405),
+            (writer(), DECISION, 200),
+            (writer(), "", 405),
+            (writer(), "run", 405),
+        ] {
+            assert_eq!(status(&guard.admit(&post(path))), expected, "{path}");
+        }
+        let put = Caller { method: "PUT", path: DECISION, ..get() };
+        assert_eq!(status(&writer().admit(&put)), 405);
+    }
+
+    #[test]
+    fn forms_of_other_sites_are_refused() {
+        for (origin, fetch_site, is_own) in [
+            (Some("http://localhost:8080"), None, true),
+            (Some("https://LOCALHOST:8080"), Some("same-origin"), true),
+            (Some("https://bench.example"), None, true),
+            (Some("http://localhost:9999"), Some("same-site"), false),
+            (Some("http://evil.example"), None, false),
+            (Some("null"), None, false),
+            (Some(""), None, false),
+            (None, Some("cross-site"), false),
+            (None, Some("same-origin"), true),
+            (None, None, true),
+        ] {
+            let caller = Caller { origin, fetch_site, ..get() };
+            assert_eq!(
+                writer().foreign_form(&caller).is_none(),
+                is_own,
+                "{origin:?} {fetch_site:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_decision_needs_the_token_or_the_cookie_with_the_value_of_the_form() {
+        let known = Caller { cookies: Some("a=b; rsb_write_8080=session"), ..get() };
+        let wrong = Caller { cookies: Some("rsb_write_8080=session2"), ..get() };
+        let kind =
+            |caller: &Caller<'_>, token, form| match writer().admit_decision(caller, token, form) {
+                Decider::Known => "known",
+                Decider::New { .. } => "new",
+                Decider::Refused(_) => "refused",
+            };
+        assert_eq!(kind(&get(), "write-12345678901", ""), "new");
+        assert_eq!(kind(&get(), "write-12345678902", ""), "refused");
+        assert_eq!(kind(&known, "wrong", "form"), "refused", "a wrong token is never ignored");
+        assert_eq!(kind(&get(), "", "form"), "refused");
+        assert_eq!(kind(&wrong, "", "form"), "refused");
+        assert_eq!(kind(&known, "", "other"), "refused");
+        assert_eq!(kind(&known, "", ""), "refused");
+        assert_eq!(kind(&known, "", "form"), "known");
+        let Decider::New { cookie } = writer().admit_decision(&get(), "write-12345678901", "")
+        else {
+            panic!()
+        };
+        assert_eq!(cookie, "rsb_write_8080=session; HttpOnly; SameSite=Strict; Path=/");
     }
 }

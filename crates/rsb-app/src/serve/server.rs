@@ -1,5 +1,5 @@
-//! HTTP around the pages: one thread accepts requests, and a few create responses. Nothing is
-//! written.
+//! HTTP around the pages: one thread accepts requests, and a few create responses. Only decisions
+//! about changes of level are written, if users with a token may record them.
 //!
 //! Uses hyper without a framework: there is one handler, and the limits of such a server (the time
 //! for a request head and for a write, and the number of connections) are set here.
@@ -19,15 +19,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rsb_engine::Event;
 use rsb_model::shown::short_hash;
 use rsb_report::MetricsFormat;
-use rsb_web::{Medium, respond};
+use rsb_web::{
+    DECISION, DecisionFields, Medium, PageResponse, RefusedDecision, decision_link, decision_page,
+    respond,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
 use super::ServeOptions;
-use super::connections::{Connections, Place, WatchedStream};
-use super::guard::{Admission, Caller, Guard};
+use super::connections::{Connection, Connections, Place, WatchedStream};
+use super::deciding::{read_form, record};
+use super::guard::{Admission, Caller, Decider, Guard};
 use super::journal_watch::JournalWatch;
 use super::source::StoreSource;
 use super::stored::Stored;
@@ -104,6 +109,11 @@ impl Server {
         self.shared.guard.has_token()
     }
 
+    /// Returns whether users with the token can record decisions.
+    pub fn has_writing(&self) -> bool {
+        self.shared.guard.has_writing()
+    }
+
     /// Answers requests until the program ends.
     ///
     /// # Errors
@@ -141,7 +151,7 @@ async fn talk(stream: TcpStream, place: Place, server: Arc<Shared>) {
         let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
         async move {
             connection.answers();
-            let answer = server.answer(&request).await;
+            let answer = server.answer(request, &connection).await;
             connection.sends(matches!(answer.body(), Either::Right(_)));
             Ok::<_, Infallible>(answer)
         }
@@ -155,66 +165,151 @@ async fn talk(stream: TcpStream, place: Place, server: Arc<Shared>) {
 }
 
 impl Shared {
-    async fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
-        let headers = request.headers();
-        let path = request.uri().path().trim_start_matches('/');
-        let query = request.uri().query().unwrap_or_default();
+    async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        connection: &Connection,
+    ) -> Response<Body> {
+        let (request, form) = request.into_parts();
+        let headers = &request.headers;
+        let path = request.uri.path().trim_start_matches('/');
+        let query = request.uri.query().unwrap_or_default();
         let caller = Caller {
-            method: request.method().as_str(),
+            method: request.method.as_str(),
             host: header_text(headers, header::HOST),
             path,
             query,
             cookies: header_text(headers, header::COOKIE),
             authorization: header_text(headers, header::AUTHORIZATION),
+            origin: header_text(headers, header::ORIGIN),
+            fetch_site: header_text(headers, HeaderName::from_static("sec-fetch-site")),
         };
         match self.guard.admit(&caller) {
             Admission::Refused { status, why } => refusal(status, why),
-            Admission::Redirected { location, cookie } => redirect(&location, &cookie),
+            Admission::Redirected { location, cookie } => redirect(&location, Some(&cookie)),
+            Admission::Answered if path == DECISION && request.method == Method::POST => {
+                if let Some(why) = self.guard.foreign_form(&caller) {
+                    return refusal(403, why);
+                }
+                connection.waits();
+                let form = read_form(form).await;
+                connection.answers();
+                match form {
+                    Ok(form) => self.record(&caller, &form).await,
+                    Err((status, why)) => refusal(status, why),
+                }
+            }
+            Admission::Answered if path == DECISION && self.guard.has_writing() => {
+                // A link from elsewhere chooses the alert, and fills in nothing else.
+                let alert = DecisionFields::parse(query).alert;
+                let fields = DecisionFields { alert, ..DecisionFields::default() };
+                self.decision_form(fields, self.guard.form_of(&caller), None).await
+            }
             Admission::Answered if path == rsb_web::LIVE_EVENTS => self.events(),
             Admission::Answered if path == METRICS => {
                 let accept = header_text(headers, header::ACCEPT).unwrap_or_default();
                 let format = MetricsFormat::accepted_by(accept);
                 let answer = self.answer_from(move |source| source.metrics(format)).await;
-                http_response(answer, None, request.method() == Method::HEAD)
+                http_response(answer, None, request.method == Method::HEAD)
             }
             Admission::Answered => {
                 let known = header_text(headers, header::IF_NONE_MATCH).map(str::to_owned);
                 let (path, query) = (path.to_owned(), query.to_owned());
+                let decides = self.guard.has_writing();
                 let answer = self.answer_from(move |source| {
-                    respond(&super::site(source, Medium::Served), &path, &query)
+                    respond(
+                        &super::site(source, Medium::Served).with_decisions(decides),
+                        &path,
+                        &query,
+                    )
                 });
                 let answer = answer.await;
-                http_response(answer, known.as_deref(), request.method() == Method::HEAD)
+                http_response(answer, known.as_deref(), request.method == Method::HEAD)
             }
         }
     }
 
-    /// Returns the response that `make` creates from the store, on a thread that may wait for the
-    /// disk.
+    /// Records the decision that `caller` sends as `form`.
+    async fn record(self: &Arc<Self>, caller: &Caller<'_>, form: &str) -> Response<Body> {
+        let mut fields = DecisionFields::parse(form);
+        let token = std::mem::take(&mut fields.token);
+        let cookie = match self.guard.admit_decision(caller, &token, &fields.form) {
+            Decider::Known => None,
+            Decider::New { cookie } => Some(cookie),
+            Decider::Refused(why) => {
+                let refused = RefusedDecision { status: 403, why: why.to_owned() };
+                return self.decision_form(fields, None, Some(refused)).await;
+            }
+        };
+        let entered = fields.clone();
+        let recorded = self.from_store(move |source| record(source, &entered)).await;
+        let mut answer = match recorded {
+            Ok(Ok(recorded)) => {
+                if let Some(warning) = &recorded.warning {
+                    (self.stored.tell)(&Event::warning(warning.clone()));
+                }
+                redirect(&format!("./{}", decision_link(&fields.alert)), None)
+            }
+            Ok(Err(refused)) => {
+                let proof = self.guard.form_value();
+                self.decision_form(fields, proof, Some(refused)).await
+            }
+            Err(answer) => http_response(answer, None, false),
+        };
+        if let Some(cookie) = cookie {
+            set(answer.headers_mut(), header::SET_COOKIE, &cookie);
+        }
+        answer
+    }
+
+    /// Returns the page of the form for a decision.
+    async fn decision_form(
+        self: &Arc<Self>,
+        fields: DecisionFields,
+        proof: Option<&str>,
+        refused: Option<RefusedDecision>,
+    ) -> Response<Body> {
+        let proof = proof.map(str::to_owned);
+        let answer = self.answer_from(move |source| {
+            let site = super::site(source, Medium::Served).with_decisions(true);
+            decision_page(&site, &fields, proof.as_deref(), refused.as_ref())
+        });
+        let mut answer = http_response(answer.await, None, false);
+        set(answer.headers_mut(), header::REFERRER_POLICY, PageResponse::OWN_REFERRER);
+        answer
+    }
+
+    /// Returns the response that `make` creates from the store.
     async fn answer_from(
         self: &Arc<Self>,
-        make: impl FnOnce(&StoreSource) -> rsb_web::PageResponse + Send + 'static,
-    ) -> rsb_web::PageResponse {
+        make: impl FnOnce(&StoreSource) -> PageResponse + Send + 'static,
+    ) -> PageResponse {
+        self.from_store(make).await.unwrap_or_else(|answer| answer)
+    }
+
+    /// Returns what `make` creates from the store, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// If the store cannot be opened, as a response.
+    async fn from_store<T: Send + 'static>(
+        self: &Arc<Self>,
+        make: impl FnOnce(&StoreSource) -> T + Send + 'static,
+    ) -> Result<T, PageResponse> {
         let server = Arc::clone(self);
         let made = tokio::task::spawn_blocking(move || server.with_source(make)).await;
         made.unwrap_or_else(|error| {
             tracing::error!("rendering a page failed: {error}");
-            broken("rendering the page failed; report this as a bug")
+            Err(broken("rendering the page failed; report this as a bug"))
         })
     }
 
-    fn with_source(
-        &self,
-        make: impl FnOnce(&StoreSource) -> rsb_web::PageResponse,
-    ) -> rsb_web::PageResponse {
+    fn with_source<T>(&self, make: impl FnOnce(&StoreSource) -> T) -> Result<T, PageResponse> {
         let known = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let source = match known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok) {
-            Ok(source) => source,
-            Err(error) => return broken(&error_chain(&error.error)),
-        };
+        let opened = known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok);
+        let source = opened.map_err(|error| broken(&error_chain(&error.error)))?;
         let answer = make(&source);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(source);
-        answer
+        Ok(answer)
     }
 
     /// Sends a message whenever a case has ended, as long as the reader stays connected.
@@ -251,8 +346,8 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-pub(super) fn broken(why: &str) -> rsb_web::PageResponse {
-    rsb_web::PageResponse {
+pub(super) fn broken(why: &str) -> PageResponse {
+    PageResponse {
         status: 500,
         content_type: "text/plain; charset=utf-8",
         body: format!("{why}\n").into_bytes(),
@@ -260,11 +355,7 @@ pub(super) fn broken(why: &str) -> rsb_web::PageResponse {
 }
 
 /// Converts `answer` to HTTP, without its body if the reader has it or requested only the head.
-fn http_response(
-    answer: rsb_web::PageResponse,
-    known: Option<&str>,
-    is_head: bool,
-) -> Response<Body> {
+fn http_response(answer: PageResponse, known: Option<&str>, is_head: bool) -> Response<Body> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let tag =
         format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
@@ -292,11 +383,13 @@ fn refusal(status: u16, why: &str) -> Response<Body> {
     response
 }
 
-fn redirect(location: &str, cookie: &str) -> Response<Body> {
+fn redirect(location: &str, cookie: Option<&str>) -> Response<Body> {
     let mut response =
         with_headers(StatusCode::SEE_OTHER, "text/plain", Either::Left(Full::default()));
     set(response.headers_mut(), header::LOCATION, location);
-    set(response.headers_mut(), header::SET_COOKIE, cookie);
+    if let Some(cookie) = cookie {
+        set(response.headers_mut(), header::SET_COOKIE, cookie);
+    }
     response
 }
 
@@ -307,7 +400,7 @@ fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> R
     *response.status_mut() = status;
     for (name, value) in [
         (header::CONTENT_TYPE, content_type),
-        (header::CONTENT_SECURITY_POLICY, rsb_web::PageResponse::POLICY),
+        (header::CONTENT_SECURITY_POLICY, PageResponse::POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "private, no-cache"),

@@ -14,7 +14,7 @@ use rsb_insight::health::{HealthInput, HealthLimits, health, median_noise};
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_insight::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
-use rsb_model::record::RecommendDocument;
+use rsb_model::record::{RecommendDocument, TrackedAlert};
 use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::metrics::MetricsInput;
@@ -68,6 +68,11 @@ impl StoreSource {
         self.stored.names.clone()
     }
 
+    /// Returns the arguments of commands on the pages.
+    pub(super) fn arguments(&self) -> &str {
+        &self.stored.arguments
+    }
+
     fn store(&self) -> &Store {
         &self.judge.store
     }
@@ -99,6 +104,16 @@ impl StoreSource {
 
     fn read(&self, id: &str) -> SourceResult<Run> {
         self.store().run(id).map_err(unreadable)
+    }
+
+    /// Returns the changes of level that the pages show.
+    pub(super) fn changes(&self) -> SourceResult<Vec<TrackedAlert>> {
+        Ok(self.overview()?.alerts.clone())
+    }
+
+    /// Returns the results directory.
+    pub(super) fn results(&self) -> &Path {
+        &self.stored.project.directories.results
     }
 
     /// Returns the metrics in `format`.

@@ -25,6 +25,8 @@ pub struct Stored {
     pub(super) project: ProjectContext,
     pub(super) answers: Answers,
     pub(super) names: NameBook,
+    /// Arguments that name the same paths, for commands on pages.
+    pub(super) arguments: String,
     /// Receives problems with the stored files.
     pub(super) tell: fn(&Event),
 }
@@ -59,7 +61,8 @@ impl Stored {
             machines: project.config.machines.clone(),
             forge: origin.and_then(|url| Forge::from_remote(&url)),
         };
-        Ok(Self { project, answers: Answers::default(), names, tell })
+        let arguments = paths.arguments_of_store();
+        Ok(Self { project, answers: Answers::default(), names, arguments, tell })
     }
 
     /// Draws simulated results, too, if `is_requested` or configured.

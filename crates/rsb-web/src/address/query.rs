@@ -9,11 +9,7 @@ pub(super) struct Query<'q> {
 
 impl<'q> Query<'q> {
     pub(super) fn of(page: &'q str, query: &str) -> Self {
-        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(key), decode(value))
-        });
-        Self { page, pairs: pairs.collect() }
+        Self { page, pairs: pairs(query) }
     }
 
     /// Removes `key` and returns its value, the last one if it occurs several times.
@@ -94,6 +90,15 @@ impl<'q> Query<'q> {
             Some((key, _)) => Err(AddressError::UnknownKey { page: self.page.to_owned(), key }),
         }
     }
+}
+
+/// Returns the pairs of `query`, decoded.
+pub(super) fn pairs(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(key), decode(value))
+    });
+    pairs.collect()
 }
 
 /// Encodes `text` for a query. Allowed characters stay, so that ids of cases are readable.

@@ -454,14 +454,16 @@ fn next_commands(
     before: Option<&PointRun>,
 ) -> String {
     let again = origin::again(&query.id, run.commit.as_deref());
-    let again = again.map(|command| format!("Measure it again: <code>{}</code>", escape(&command)));
+    let again = again.map(|command| {
+        format!("Measure it again: <code>{}</code>", escape(&site.command(command)))
+    });
     let bisect = before.and_then(|before| {
         origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &query.id)
     });
     let bisect = match bisect {
         Some(command) => Some(format!(
             "Find the commit since the previous run: <code>{}</code>",
-            escape(&command)
+            escape(&site.command(command))
         )),
         None => before
             .map(|_| "No commit is recorded between this run and the previous one.".to_owned()),

@@ -6,6 +6,7 @@ use rsb_report::html::element::{anchor, class, escape, list};
 use rsb_report::tracked;
 use rsb_report::{format_percent, trend::short};
 
+use super::decision::decision_link;
 use crate::address::{Address, CaseView, CompareView, PageView};
 use crate::site::Site;
 
@@ -39,9 +40,10 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     }
     let id = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
     let command = id.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
-    items.extend(
-        command.map(|command| format!("find the commit: <code>{}</code>", escape(&command))),
-    );
+    items.extend(command.map(|command| {
+        format!("find the commit: <code>{}</code>", escape(&site.command(command)))
+    }));
+    items.extend(decide(site, alert));
     let (headline, items) = (escape(&headline), list(items));
     let id = escape(&alert.id);
     format!(
@@ -53,6 +55,15 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
 /// Returns what changed and since when, of one series or of the whole change:
 /// `Slower since 11 Nov 08:00 · a72b200 (+19.0 %), acknowledged: known`.
 pub(crate) fn headline(site: &Site<'_>, alert: &TrackedAlert, own: Option<&SeriesMove>) -> String {
+    change_line(site, alert, own) + &tracked::standing(alert)
+}
+
+/// Returns the headline without the state.
+pub(super) fn change_line(
+    site: &Site<'_>,
+    alert: &TrackedAlert,
+    own: Option<&SeriesMove>,
+) -> String {
     let is_time = alert.moves.iter().all(|one| TIMES.contains(&one.metric.as_str()));
     let word = match (alert.direction.as_str(), is_time) {
         ("better", true) => "Faster",
@@ -67,10 +78,7 @@ pub(crate) fn headline(site: &Site<'_>, alert: &TrackedAlert, own: Option<&Serie
         text.push_str(&format!(" ({})", format_percent(own.change_percent)));
         text.push_str(if own.confirmed { "" } else { ", suspected" });
     }
-    if alert.state != AlertState::New {
-        text.push_str(&format!(", {}", alert.state.as_str()));
-    }
-    text + &alert.because.as_ref().map_or_else(String::new, |because| format!(": {because}"))
+    text
 }
 
 /// Metrics that are the time of an iteration.
@@ -108,9 +116,16 @@ pub(super) fn acknowledge(alert: &str) -> String {
     format!("rusty-stack-bench trend ack {} --because \"REASON\"", shell_quote(alert))
 }
 
+/// Returns the link to the form for a decision about `alert`, if this server records them.
+pub(super) fn decide(site: &Site<'_>, alert: &TrackedAlert) -> Option<String> {
+    let is_new = alert.state == AlertState::New;
+    let words = if is_new { "acknowledge or dismiss" } else { "change the decision" };
+    site.records_decisions().then(|| anchor(&decision_link(&alert.id), words))
+}
+
 /// Returns `command` folded under `title`, with a mark for the script, which offers to copy it.
-pub(super) fn command(command: &str, title: &str) -> String {
-    let command = escape(command);
+pub(super) fn command(site: &Site<'_>, command: String, title: &str) -> String {
+    let command = escape(&site.command(command));
     format!("<details class=\"command\"><summary>{title}</summary><code>{command}</code></details>")
 }
 

@@ -8,7 +8,7 @@ use rsb_model::record::{AlertState, HealthItem, SeriesMove, TrackedAlert};
 use rsb_report::html::element::{anchor, class, escape, list, prose};
 use rsb_report::label::Shortener;
 use rsb_report::number::{format_count, format_threshold};
-use rsb_report::{Tone, comparison, format_percent, health};
+use rsb_report::{Tone, comparison, format_percent, health, tracked};
 
 use super::{listing, origin, verdict_tone};
 use crate::address::{Address, CaseView, CompareView, ListFilter, PageView};
@@ -95,7 +95,9 @@ impl<'m> Changes<'m> {
         let mut changes =
             Self { slower: Vec::new(), faster: Vec::new(), reviewed: Vec::new(), more: 0 };
         let mut known = BTreeSet::new();
-        for alert in material.alerts.iter().filter(|alert| !alert.state.is_closed()) {
+        // A dismissed change stays listed, so that a mistake can be corrected.
+        let shown = |alert: &&TrackedAlert| !alert.state.is_closed() || alert.decision().is_some();
+        for alert in material.alerts.iter().filter(shown) {
             let list = match (alert.state, alert.direction.as_str()) {
                 (AlertState::New, "better") => &mut changes.faster,
                 (AlertState::New, _) => &mut changes.slower,
@@ -322,14 +324,14 @@ fn next_steps(site: &Site<'_>, alert: &TrackedAlert, one: &SeriesMove) -> String
     }
     let commits = [&before.commit, &after.commit].map(Option::as_deref);
     if let Some(command) = origin::bisect(commits[0], commits[1], &one.id) {
-        steps.push(origin::command(&command, "bisect"));
+        steps.push(origin::command(site, command, "bisect"));
     }
-    if alert.state == AlertState::New {
-        steps.push(origin::command(&origin::acknowledge(&alert.id), "acknowledge"));
-    } else {
-        steps.push(escape(alert.state.as_str()));
-        steps.extend(alert.because.as_deref().map(escape));
+    if alert.state != AlertState::New {
+        steps.push(escape(tracked::standing(alert).trim_start_matches(", ")));
+    } else if !site.records_decisions() {
+        steps.push(origin::command(site, origin::acknowledge(&alert.id), "acknowledge"));
     }
+    steps.extend(origin::decide(site, alert));
     let changed = alert.environment_changes.iter().filter(|_| *range == alert.range);
     for one in changed {
         let [field, before, after] =
