@@ -49,7 +49,8 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
             chosen.status(*json, *watch, style)
         }
         FleetVerb::Collect { campaign, places } => ChosenCampaign::open(campaign)?.collect(places),
-        FleetVerb::Report { campaign, json } => {
+        FleetVerb::Report { campaign, last: true, json } => last_report(campaign, *json, style),
+        FleetVerb::Report { campaign, last: false, json } => {
             ChosenCampaign::open(campaign)?.report(*json, style)
         }
         FleetVerb::Compare(args) => compare(args, style),
@@ -154,8 +155,12 @@ impl ChosenCampaign {
 
     fn collect(&self, places: &Places) -> CliResult {
         let project = ProjectContext::open(&places.paths())?;
-        let store = project::open_results(&project.directories.results, &mut console::tell)?;
-        let counts = fleet::collect(&self.dir, &store, &mut console::say)?;
+        let counts = if let Some(section) = &self.config.store {
+            fleet::collect_in_store(&self.dir, section, &mut console::say)?
+        } else {
+            let store = project::open_results(&project.directories.results, &mut console::tell)?;
+            fleet::collect(&self.dir, &store, &mut console::say)?
+        };
         show::text(&format!(
             "{} collected, {} already stored, {} interrupted, {} unreadable",
             format_count(counts.new, "run", "runs"),
@@ -174,12 +179,29 @@ impl ChosenCampaign {
         let document = fleet::report(&self.dir, &self.config, &mut console::say)?;
         print(json, &document, || fleet::report_text(&document, style))?;
         send_alerts(&ProjectContext::open(&ProjectPaths::default())?, &document);
-        Ok(match document.exit_code() {
-            0 => Exit::Pass,
-            3 => Exit::Regression,
-            4 => Exit::NoVerdict,
-            _ => Exit::Failure,
-        })
+        Ok(exit_of(document.exit_code()))
+    }
+}
+
+/// Shows the totals of the last report.
+fn last_report(args: &FleetArgs, json: bool, style: Style) -> CliResult {
+    let config = fleet::read_config(args.file.as_deref())?;
+    let Some(overview) = fleet::overview(&config, args.campaign.as_deref())? else {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "the campaign has no report yet; use `fleet report` without --last"
+        )));
+    };
+    print(json, &overview, || fleet::overview_text(&overview, style))?;
+    Ok(exit_of(overview.exit_code))
+}
+
+/// Returns the exit of a report with the exit code `code`.
+const fn exit_of(code: u8) -> Exit {
+    match code {
+        0 => Exit::Pass,
+        3 => Exit::Regression,
+        4 => Exit::NoVerdict,
+        _ => Exit::Failure,
     }
 }
 

@@ -3,6 +3,9 @@
 
 pub mod backend;
 pub mod browser;
+#[cfg(feature = "postgres")]
+pub mod campaign;
+pub mod jobs;
 pub mod kubernetes;
 pub mod made_up;
 pub mod other_project;

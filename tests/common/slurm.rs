@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Bench;
-
 /// Nodes of both classes.
 pub const NODES: [&str; 12] =
     ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
@@ -201,28 +199,6 @@ impl Cluster {
         let mut command = Command::new(program);
         let output = command.args(arguments).env("SLURM_CONF", self.conf()).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Waits until all jobs of `bench` have ended.
-    pub fn wait(&self, bench: &Bench) {
-        wait_for_jobs(bench, || self.text("squeue", &["-a"]));
-    }
-}
-
-/// Waits until all jobs of `bench` have ended. `log` is shown if they do not.
-pub fn wait_for_jobs(bench: &Bench, log: impl Fn() -> String) {
-    let began = Instant::now();
-    loop {
-        let status = bench.run("fleet status --json").expect(0).json();
-        let nodes = status["nodes"].as_array().unwrap();
-        let ended = ["done", "failed"].map(serde_json::Value::from);
-        let is_active =
-            |node: &serde_json::Value| node["state"].is_string() && !ended.contains(&node["state"]);
-        if !nodes.iter().any(is_active) {
-            return;
-        }
-        assert!(began.elapsed() < LONGEST, "{status:#}\n{}", log());
-        std::thread::sleep(Duration::from_millis(300));
     }
 }
 

@@ -141,7 +141,7 @@ impl Hosts {
 
     /// Waits until all jobs of `bench` have ended.
     pub fn wait(&self, bench: &Bench) {
-        super::slurm::wait_for_jobs(bench, || HOSTS.map(|name| self.log(name)).concat());
+        super::jobs::wait_for_jobs(bench, || HOSTS.map(|name| self.log(name)).concat());
     }
 }
 

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::common::jobs::wait_for_jobs;
 use crate::common::kubernetes::Api;
-use crate::common::slurm::wait_for_jobs;
 use crate::common::{Bench, says};
 use crate::fleet::{in_state, run_count, scripted, wait_until};
 

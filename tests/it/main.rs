@@ -7,6 +7,10 @@ mod common;
 #[path = "../../crates/rsb-notify/tests/common/servers.rs"]
 mod alert_servers;
 
+#[cfg(feature = "postgres")]
+#[path = "../../crates/rsb-store/tests/common/postgres_server.rs"]
+mod postgres_server;
+
 mod against;
 mod against_history;
 #[cfg(any(feature = "vulkan", feature = "opencl"))]
@@ -28,6 +32,8 @@ mod fleet;
 mod fleet_faults;
 mod fleet_kubernetes;
 mod fleet_ssh;
+#[cfg(feature = "postgres")]
+mod fleet_store;
 mod gate;
 mod gate_beside;
 mod generated;

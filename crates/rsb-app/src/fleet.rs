@@ -10,10 +10,16 @@ mod campaign;
 mod compare;
 mod measured;
 mod metrics;
+mod overview;
 mod pairs;
 mod progress;
 mod report;
 mod scheduler;
+#[cfg(feature = "postgres")]
+mod stored;
+#[cfg(not(feature = "postgres"))]
+#[path = "fleet/not_stored.rs"]
+mod stored;
 mod submit;
 mod text;
 
@@ -35,15 +41,18 @@ use scheduler::{Scheduler as _, scheduler};
 
 pub use alerts::alerts;
 pub use burn_in::{BurnInReport, NodeBurnIn};
-pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
+pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn, overview};
 pub use compare::{NodeSelection, compare};
-pub use measured::{CollectCounts, collect};
+pub use measured::{CollectCounts, collect, collect_in_store};
 pub use metrics::metrics;
+pub use overview::{CampaignOverview, NodeException};
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
 pub use submit::{SubmitCounts, manifests, resume, submit};
-pub use text::{advice_text, comparison_text, nodes_text, plan_text, report_text, status_text};
+pub use text::{
+    advice_text, comparison_text, nodes_text, overview_text, plan_text, report_text, status_text,
+};
 
 /// Nodes by hardware class, as the scheduler lists them.
 #[derive(Debug, Serialize)]
@@ -105,7 +114,27 @@ pub fn read_config(path: Option<&Path>) -> Result<FleetConfig, AppError> {
             "cannot read `{shown}`: {error}; write one with `fleet init`, or name it with --file"
         ))
     })?;
-    FleetConfig::parse(&text).map_err(|error| AppError::usage(anyhow!("`{shown}`: {error}")))
+    let config = FleetConfig::parse(&text)
+        .map_err(|error| AppError::usage(anyhow!("`{shown}`: {error}")))?;
+    if let Some(store) = &config.store {
+        check_address(&store.address)
+            .map_err(|problem| AppError::usage(anyhow!("`{shown}`: `store.address` {problem}")))?;
+    }
+    Ok(config)
+}
+
+/// Checks the address of a store.
+fn check_address(address: &str) -> Result<(), &'static str> {
+    if !rsb_store::address::is_address(address) {
+        return Err("is not a PostgreSQL address; write postgres://USER@HOST/DATABASE");
+    }
+    if rsb_store::address::has_password(address) {
+        return Err(
+            "contains a password; write it to a file that `store.password_file` names, or \
+                    set PGPASSWORD",
+        );
+    }
+    Ok(())
 }
 
 /// Returns the nodes of the configured partition.

@@ -136,21 +136,22 @@ fn of_shared(error: rsb_store::shared::SharedStoreError) -> AppError {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn send(_: &Store, address: &str, _: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
-    Err(without(address))
+fn send(_: &Store, _: &str, _: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    Err(without_postgres())
 }
 
 #[cfg(not(feature = "postgres"))]
 fn fetch(
-    address: &str,
+    _: &str,
     _: impl FnOnce() -> Result<Store, AppError>,
     _: &mut dyn FnMut(&str),
 ) -> Result<CopyCounts, AppError> {
-    Err(without(address))
+    Err(without_postgres())
 }
 
+/// Returns the error of a build without PostgreSQL.
 #[cfg(not(feature = "postgres"))]
-fn without(_: &str) -> AppError {
+pub(crate) fn without_postgres() -> AppError {
     AppError::usage(anyhow::anyhow!(
         "this build does not support PostgreSQL: `cargo install --path . --features postgres` adds \
          it"

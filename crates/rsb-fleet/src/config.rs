@@ -55,6 +55,8 @@ pub struct FleetConfig {
     pub max_parallel: usize,
     /// Time between two submissions.
     pub stagger_seconds: u64,
+    /// Maximum number of jobs that are submitted in a second: Slurm may delay more requests.
+    pub submissions_per_second: u32,
     /// Time limit of a job.
     pub time_limit_minutes: u64,
     /// Burn-in: the suites of a node are repeated for this long, such as `"8h"`.
@@ -75,6 +77,8 @@ pub struct FleetConfig {
     pub suite: Vec<SuiteSection>,
     /// Rules by which a node is called slow.
     pub verdict: VerdictRule,
+    /// Database that collects the results, instead of a results directory.
+    pub store: Option<StoreSection>,
 }
 
 impl Default for FleetConfig {
@@ -87,6 +91,7 @@ impl Default for FleetConfig {
             processes: 5,
             max_parallel: 8,
             stagger_seconds: 2,
+            submissions_per_second: 10,
             time_limit_minutes: 60,
             duration: None,
             deadline_minutes: 720,
@@ -98,8 +103,20 @@ impl Default for FleetConfig {
             kubernetes: None,
             suite: Vec::new(),
             verdict: VerdictRule::default(),
+            store: None,
         }
     }
+}
+
+/// `[store]`: the PostgreSQL database that `fleet collect` fills.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreSection {
+    /// `postgres://USER@HOST/DATABASE`, without a password.
+    pub address: String,
+    /// File that contains only the password, which is in PGPASSWORD otherwise.
+    #[serde(default)]
+    pub password_file: Option<String>,
 }
 
 /// `[[suite]]`: a suite and the hardware classes to measure it on.
@@ -178,6 +195,7 @@ impl FleetConfig {
         for (key, value) in [
             ("processes", u64::from(self.processes)),
             ("max_parallel", self.max_parallel as u64),
+            ("submissions_per_second", u64::from(self.submissions_per_second)),
             ("time_limit_minutes", self.time_limit_minutes),
             ("deadline_minutes", self.deadline_minutes),
             ("silent_minutes", self.silent_minutes),
@@ -300,6 +318,8 @@ mod tests {
             ("", "[verdict]\nmin_nodes = 2", "`verdict.min_nodes` must be at least 3"),
             ("", "[verdict]\nminimum_effect_percent = -1.0", "minimum_effect_percent"),
             ("max_parallel = 0", "", "`max_parallel` must be at least 1"),
+            ("submissions_per_second = 0", "", "`submissions_per_second` must be at least 1"),
+            ("", "[store]\nadress = \"x\"", "did you mean `address`?"),
             ("poll_seconds = 1", "", "at least 30"),
             ("time_limit_minutes = 4", "", "`suite[0].minutes`"),
             ("duration = \"long\"", "", "write 90m or 8h"),

@@ -21,7 +21,7 @@ pub mod submission;
 pub mod verdict;
 
 pub use advice::drain_advice;
-pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, SuiteSection};
+pub use config::{FLEET_FILE_NAME, FleetConfig, FleetConfigError, StoreSection, SuiteSection};
 pub use engine::{FleetEngine, KubernetesSection, SlurmSection, SshSection};
 pub use inventory::{
     Availability, FleetNode, HardwareClass, PARTITION_FORMAT, Partition, SINFO_FORMAT,

@@ -15,7 +15,8 @@ use crate::engine::{FleetEngine, SlurmSection};
 const MAX_CAMPAIGN_BYTES: usize = 20;
 /// Prefixes of environment variables that change what a command of Slurm, or the program on the
 /// node, does.
-const CALLER_VARIABLES: &[&str] = &["SBATCH_", "SINFO_", "SQUEUE_", "SCANCEL_", "RSB_"];
+const CALLER_VARIABLES: &[&str] =
+    &["SBATCH_", "SINFO_", "SQUEUE_", "SCANCEL_", "RSB_", "PGPASSWORD"];
 
 /// A suite that a job measures.
 #[derive(Debug, Clone, PartialEq, Eq)]

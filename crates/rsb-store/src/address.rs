@@ -51,6 +51,14 @@ pub fn without_password(address: &str) -> String {
     }
 }
 
+/// Returns whether `address`, for which [`is_address`] holds, contains a password, or may contain
+/// one because it is malformed.
+pub fn has_password(address: &str) -> bool {
+    let (main, options) = address.split_once('?').unwrap_or((address, ""));
+    let options = options.to_ascii_lowercase();
+    without_password(main) != main || options.contains("password") || options.contains('@')
+}
+
 /// Returns `text`, such as an error message, with each address in it as [`without_password`]
 /// returns it. An address ends at white space.
 pub fn without_passwords(text: &str) -> String {
@@ -130,6 +138,23 @@ fn without_password_of_login(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_found_in_the_login_and_in_the_options() {
+        for address in [
+            "postgres://me:secret@host/db",
+            "postgres://me%3Asecret@host/db",
+            "postgres://me:p@ss@host/db",
+            "postgres://me:se?cr=et@host/db",
+            "postgres://me:secret/db",
+            "postgres://me@host/db?sslmode=require&Password=secret",
+        ] {
+            assert!(has_password(address), "{address}");
+        }
+        for address in ["postgres://me@host:5432/db?sslmode=require", "postgresql://[::1]/db"] {
+            assert!(!has_password(address), "{address}");
+        }
+    }
 
     #[test]
     fn an_address_never_shows_its_password() {

@@ -34,8 +34,12 @@ pub const UNREADABLE: &str = "unreadable";
 /// If the file cannot be read, is not JSON, has a newer format, or is not a run. A single bad case
 /// is not an error.
 pub fn read_run(path: &Path) -> Result<Run, ReadError> {
-    let bytes = read_bytes(path)?;
-    let document = Document::parse(path, &bytes)?;
+    parse_run(path, &read_bytes(path)?)
+}
+
+/// Parses the run in `bytes`; `path` is for errors.
+pub(crate) fn parse_run(path: &Path, bytes: &[u8]) -> Result<Run, ReadError> {
+    let document = Document::parse(path, bytes)?;
     document.check_seal(path)?;
     document.into_run(path)
 }

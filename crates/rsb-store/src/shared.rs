@@ -5,6 +5,8 @@
 //! already has it. Runs from other machines are fetched as a directory of run files and merged. For
 //! SQL queries, the metrics are stored next to the documents, ordered by time.
 
+mod campaigns;
+
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc;
@@ -23,8 +25,10 @@ use crate::read;
 use crate::seal::sealed_text;
 use crate::store::{RunSummary, Store};
 
+pub use campaigns::{CampaignDocument, CampaignNumber, CampaignRun};
+
 /// Migrations: each step upgrades the tables by one version; the first creates them.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = ["
     CREATE TABLE rsb_runs (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         run_id text NOT NULL UNIQUE, own_id text NOT NULL, started_us bigint NOT NULL, machine text NOT NULL,
@@ -42,7 +46,7 @@ const MIGRATIONS: [&str; 1] = ["
         run bigint NOT NULL REFERENCES rsb_runs ON DELETE CASCADE
     );
     CREATE INDEX rsb_metrics_by_time ON rsb_metrics (series, started) INCLUDE (value);
-    CREATE INDEX rsb_metrics_by_run ON rsb_metrics (run);"];
+    CREATE INDEX rsb_metrics_by_run ON rsb_metrics (run);", campaigns::TABLES];
 
 /// Key of the advisory lock that is held while tables are migrated; an arbitrary number.
 const LOCK: i64 = 0x7273_625f_7374_6f72;
@@ -53,6 +57,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Time limit for one request, such as sending a run. The connection timeout does not cover a
 /// server that accepts the connection and then never answers.
 const ANSWER: Duration = Duration::from_mins(2);
+
+/// Password of an address that contains none, as for the programs of PostgreSQL.
+const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
 /// Maximum number of different runs with the same name. The second machine that sends a run of this
 /// name gets `-2` appended.
@@ -140,17 +147,30 @@ impl std::fmt::Debug for SharedStore {
 impl SharedStore {
     /// Connects to `address`, encrypted if the server supports it, and always if the address has
     /// `sslmode=require`. Certificates are checked against those of the system, or those in
-    /// `SSL_CERT_FILE`. Tables are created or migrated.
+    /// `SSL_CERT_FILE`. The password may be in PGPASSWORD instead of the address. Tables are created
+    /// or migrated.
     ///
     /// # Errors
     /// If the address is invalid, the server cannot be reached or does not answer in time, or the
     /// tables were made by a later program.
     pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
-        Self::connect_with_limit(address, ANSWER)
+        Self::connect_with_limit(address, None, ANSWER)
     }
 
-    /// Connects as [`SharedStore::connect`] does, with a time limit for each request.
-    fn connect_with_limit(address: &str, limit: Duration) -> Result<Self, SharedStoreError> {
+    /// Connects as [`SharedStore::connect`] does, with `password`.
+    ///
+    /// # Errors
+    /// As for [`SharedStore::connect`].
+    pub fn connect_with(address: &str, password: &str) -> Result<Self, SharedStoreError> {
+        Self::connect_with_limit(address, Some(password), ANSWER)
+    }
+
+    /// Connects with a time limit for each request.
+    fn connect_with_limit(
+        address: &str,
+        password: Option<&str>,
+        limit: Duration,
+    ) -> Result<Self, SharedStoreError> {
         let shown = without_password(address);
         let mut config: Config = address.parse().map_err(|error: postgres::Error| {
             SharedStoreError::Address { shown: shown.clone(), problem: words(&error) }
@@ -158,6 +178,11 @@ impl SharedStore {
         let timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT);
         config.connect_timeout(timeout);
         config.application_name("rusty-stack-bench");
+        let password =
+            password.map(str::to_owned).or_else(|| std::env::var(PASSWORD_VARIABLE).ok());
+        if let (None, Some(password)) = (config.get_password(), password) {
+            config.password(password);
+        }
         // A host name may have two addresses, which are tried one after the other.
         let attempts = 2 * u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX / 2).max(1);
         let patience = timeout.saturating_mul(attempts);
@@ -263,7 +288,8 @@ impl SharedStore {
         Ok(())
     }
 
-    fn is_closed(&self) -> bool {
+    /// Returns whether the connection is lost; a new one is needed.
+    pub fn is_closed(&self) -> bool {
         self.client.as_ref().is_none_or(Client::is_closed)
     }
 
@@ -383,45 +409,63 @@ fn migrate(client: &mut Client) -> Result<i32, postgres::Error> {
 
 /// Sends `run` in one transaction, see [`SharedStore::send`].
 fn send(client: &mut Client, shown: &str, run: &Run) -> Result<SendOutcome, SharedStoreError> {
+    let mut transaction = client.transaction().map_err(|error| broken(shown, &error))?;
+    let stored = store_run(&mut transaction, shown, run)?;
+    transaction.commit().map_err(|error| broken(shown, &error))?;
+    Ok(stored.outcome)
+}
+
+fn broken(shown: &str, error: &postgres::Error) -> SharedStoreError {
+    SharedStoreError::Broken { shown: shown.to_owned(), problem: words(error) }
+}
+
+/// A run in the database.
+struct StoredRun {
+    number: i64,
+    outcome: SendOutcome,
+}
+
+/// Adds `run`, or replaces it if `run` has more samples.
+fn store_run(
+    transaction: &mut Transaction<'_>,
+    shown: &str,
+    run: &Run,
+) -> Result<StoredRun, SharedStoreError> {
+    let broken = |error: postgres::Error| broken(shown, &error);
     let machine = Fingerprint::of(&run.environment).slug();
     let key =
         Key { own_id: &own_id(run).0, started: run.started.as_microsecond(), machine: &machine };
-    let broken = |error: postgres::Error| SharedStoreError::Broken {
-        shown: shown.to_owned(),
-        problem: words(&error),
-    };
-    let mut transaction = client.transaction().map_err(broken)?;
-    if let Some(known) = find(&mut transaction, key).map_err(broken)? {
+    if let Some(known) = find(transaction, key).map_err(broken)? {
         let text = document(run, &known.run_id)?;
+        let number = known.number;
         // This copy may be older than the stored one, which then has more samples and is kept.
         if text == known.document || samples(run) <= samples_of(&known.document) {
-            return Ok(SendOutcome::Known);
+            return Ok(StoredRun { number, outcome: SendOutcome::Known });
         }
         let replaced = (|| {
             let update = "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
-            transaction.execute(update, &[&known.number, &text])?;
-            transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
-            MetricRows::of(run).write(&mut transaction, run, known.number, &machine)?;
-            transaction.commit()
+            transaction.execute(update, &[&number, &text])?;
+            transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&number])?;
+            MetricRows::of(run, number, &machine).write(transaction)
         })();
-        return replaced.map(|()| SendOutcome::Replaced).map_err(broken);
+        replaced.map_err(broken)?;
+        return Ok(StoredRun { number, outcome: SendOutcome::Replaced });
     }
     for run_id in names(&own_id(run).0) {
-        let text = document(run, &run_id)?;
-        match insert(&mut transaction, run, &run_id, key, &text).map_err(broken)? {
-            Some(number) => {
-                let written = MetricRows::of(run).write(&mut transaction, run, number, &machine);
-                return written
-                    .and_then(|()| transaction.commit())
-                    .map(|()| SendOutcome::Added)
-                    .map_err(broken);
+        let row = RunRow::of(run, &run_id)?;
+        match insert(transaction, &[row]).map_err(broken)?.first() {
+            Some(inserted) => {
+                let number = inserted.number;
+                MetricRows::of(run, number, &machine).write(transaction).map_err(broken)?;
+                return Ok(StoredRun { number, outcome: SendOutcome::Added });
             }
             // Either another run has this name, or another process of this machine has just sent
             // this run.
-            None if find(&mut transaction, key).map_err(broken)?.is_some() => {
-                return Ok(SendOutcome::Known);
+            None => {
+                if let Some(known) = find(transaction, key).map_err(broken)? {
+                    return Ok(StoredRun { number: known.number, outcome: SendOutcome::Known });
+                }
             }
-            None => {}
         }
     }
     Err(SharedStoreError::Broken {
@@ -488,23 +532,69 @@ fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>
     Ok(row.map(|row| Known { number: row.get(0), run_id: row.get(1), document: row.get(2) }))
 }
 
-/// Inserts a run and returns its number; `None` if the run or another one of this name already
-/// exists.
+/// A row of `rsb_runs`.
+struct RunRow<'a> {
+    run: &'a Run,
+    run_id: String,
+    machine: String,
+    document: String,
+}
+
+impl<'a> RunRow<'a> {
+    fn of(run: &'a Run, run_id: &str) -> Result<Self, SharedStoreError> {
+        Ok(Self {
+            run,
+            run_id: run_id.to_owned(),
+            machine: Fingerprint::of(&run.environment).slug(),
+            document: document(run, run_id)?,
+        })
+    }
+}
+
+/// A row that was inserted, with the key of its run.
+struct InsertedRun {
+    number: i64,
+    run_id: String,
+    started: i64,
+    machine: String,
+}
+
+/// Inserts runs. Leaves out a run that exists, or whose name another run has.
 fn insert(
     transaction: &mut Transaction<'_>,
-    run: &Run,
-    run_id: &str,
-    key: Key<'_>,
-    text: &str,
-) -> Result<Option<i64>, postgres::Error> {
-    let commit = run.environment.git.as_ref().map(|git| git.commit.as_str());
-    let seconds = key.started as f64 / 1e6;
-    let row = transaction.query_opt(
+    rows: &[RunRow<'_>],
+) -> Result<Vec<InsertedRun>, postgres::Error> {
+    let column = |value: fn(&RunRow<'_>) -> String| rows.iter().map(value).collect::<Vec<_>>();
+    let own_ids = column(|row| own_id(row.run).0.clone());
+    let started: Vec<i64> = rows.iter().map(|row| row.run.started.as_microsecond()).collect();
+    let commits: Vec<Option<&str>> = rows
+        .iter()
+        .map(|row| row.run.environment.git.as_ref().map(|git| git.commit.as_str()))
+        .collect();
+    let rows = transaction.query(
         "INSERT INTO rsb_runs (run_id, own_id, started_us, machine, started, suite, profile, commit_hash, document)
-         VALUES ($1, $2, $3, $4, to_timestamp($5), $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING number",
-        &[&run_id, &key.own_id, &key.started, &key.machine, &seconds, &run.suite, &run.profile, &commit, &text],
+         SELECT run_id, own_id, started_us, machine, to_timestamp(started_us / 1e6), suite, profile, commit_hash, document
+         FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+              AS new (run_id, own_id, started_us, machine, suite, profile, commit_hash, document)
+         ON CONFLICT DO NOTHING RETURNING number, run_id, started_us, machine",
+        &[
+            &column(|row| row.run_id.clone()),
+            &own_ids,
+            &started,
+            &column(|row| row.machine.clone()),
+            &column(|row| row.run.suite.clone()),
+            &column(|row| row.run.profile.clone()),
+            &commits,
+            &rows.iter().map(|row| row.document.as_str()).collect::<Vec<_>>(),
+        ],
     )?;
-    Ok(row.map(|row| row.get(0)))
+    let inserted = rows.iter().map(|row| InsertedRun {
+        number: row.get(0),
+        run_id: row.get(1),
+        started: row.get(2),
+        machine: row.get(3),
+    });
+    Ok(inserted.collect())
 }
 
 /// Identity of a run: its original id, its start time and the machine.
@@ -515,9 +605,12 @@ struct Key<'a> {
     machine: &'a str,
 }
 
-/// The metrics of a run, one list per column.
+/// The metrics of runs, one list per column.
 #[derive(Default)]
 struct MetricRows<'a> {
+    runs: Vec<i64>,
+    machines: Vec<&'a str>,
+    seconds: Vec<f64>,
     ids: Vec<&'a str>,
     metrics: Vec<&'a str>,
     units: Vec<&'static str>,
@@ -526,47 +619,57 @@ struct MetricRows<'a> {
 }
 
 impl<'a> MetricRows<'a> {
-    fn of(run: &'a Run) -> Self {
+    fn of(run: &'a Run, number: i64, machine: &'a str) -> Self {
         let mut rows = Self::default();
-        for result in &run.benchmarks {
-            for (field, value) in result.fields().into_iter().flat_map(Fields::metrics) {
-                rows.ids.push(result.benchmark_id.as_str());
-                rows.metrics.push(field.name);
-                rows.units.push(field.unit.symbol());
-                rows.better.push(field.better().map_or("", Better::as_str));
-                rows.values.push(value);
-            }
-        }
+        rows.add(run, number, machine);
         rows
     }
 
-    fn write(
-        &self,
-        transaction: &mut Transaction<'_>,
-        run: &Run,
-        number: i64,
-        machine: &str,
-    ) -> Result<(), postgres::Error> {
-        let series: [&(dyn ToSql + Sync); 5] =
-            [&machine, &self.ids, &self.metrics, &self.units, &self.better];
+    fn add(&mut self, run: &'a Run, number: i64, machine: &'a str) {
+        for result in &run.benchmarks {
+            for (field, value) in result.fields().into_iter().flat_map(Fields::metrics) {
+                self.runs.push(number);
+                self.machines.push(machine);
+                self.seconds.push(run.started.as_microsecond() as f64 / 1e6);
+                self.ids.push(result.benchmark_id.as_str());
+                self.metrics.push(field.name);
+                self.units.push(field.unit.symbol());
+                self.better.push(field.better().map_or("", Better::as_str));
+                self.values.push(value);
+            }
+        }
+    }
+
+    fn write(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
         // All writers use the same order, which prevents deadlocks.
         transaction.execute(
             "INSERT INTO rsb_series (machine, id, metric, unit, better)
-             SELECT DISTINCT $1, id, metric, unit, better
-             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS new (id, metric, unit, better)
-             ORDER BY id, metric, unit, better
+             SELECT DISTINCT machine, id, metric, unit, better
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+                  AS new (machine, id, metric, unit, better)
+             ORDER BY machine, id, metric, unit, better
              ON CONFLICT DO NOTHING",
-            &series,
+            &[&self.machines, &self.ids, &self.metrics, &self.units, &self.better],
         )?;
-        let seconds = run.started.as_microsecond() as f64 / 1e6;
+        let columns: [&(dyn ToSql + Sync); 8] = [
+            &self.machines,
+            &self.ids,
+            &self.metrics,
+            &self.units,
+            &self.better,
+            &self.seconds,
+            &self.runs,
+            &self.values,
+        ];
         transaction.execute(
             "INSERT INTO rsb_metrics (series, started, value, run)
-             SELECT s.number, to_timestamp($6), new.value, $7
-             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $8::double precision[])
-                  AS new (id, metric, unit, better, value)
-             JOIN rsb_series s ON s.machine = $1 AND s.id = new.id AND s.metric = new.metric AND s.unit = new.unit
-                  AND s.better = new.better",
-            &[&machine, &self.ids, &self.metrics, &self.units, &self.better, &seconds, &number, &self.values],
+             SELECT s.number, to_timestamp(new.seconds), new.value, new.run
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+                         $6::double precision[], $7::bigint[], $8::double precision[])
+                  AS new (machine, id, metric, unit, better, seconds, run, value)
+             JOIN rsb_series s ON s.machine = new.machine AND s.id = new.id AND s.metric = new.metric
+                  AND s.unit = new.unit AND s.better = new.better",
+            &columns,
         )?;
         Ok(())
     }
@@ -593,7 +696,7 @@ mod tests {
         });
         let address = format!("postgres://me:secret@{host}/results?sslmode=disable");
         let limit = Duration::from_millis(200);
-        let error = SharedStore::connect_with_limit(&address, limit).unwrap_err().to_string();
+        let error = SharedStore::connect_with_limit(&address, None, limit).unwrap_err().to_string();
         assert!(
             error.contains("no answer within 0.2 s; no run was sent partially: repeat the command"),
             "{error}"

@@ -1,177 +1,27 @@
-//! The shared store on a real PostgreSQL server started by the tests, from Debian's package
-//! `postgresql`.
+//! The shared store on a real PostgreSQL server started by the tests.
 #![allow(clippy::unwrap_used, missing_docs)] // In a test a failed step is a failed test.
 
+#[path = "common/postgres_server.rs"]
+mod postgres_server;
+
 use std::fs;
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::thread;
 
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
 };
-use rsb_store::shared::{SendOutcome, SharedStore, SharedStoreError};
+use rsb_store::shared::{
+    CampaignDocument, CampaignRun, SendOutcome, SharedStore, SharedStoreError,
+};
 use rsb_store::{Store, sealed_text};
 
-/// A PostgreSQL server on a free port that stops at the end of the test.
-struct Server {
-    dir: tempfile::TempDir,
-    programs: PathBuf,
-    port: u16,
-}
+use postgres_server::Server;
 
-impl Server {
-    /// Returns `None` if PostgreSQL is not installed.
-    fn prepare() -> Option<Self> {
-        let Some(programs) = programs() else {
-            test_needs::missing(
-                "postgres",
-                "PostgreSQL's programs are not in /usr/lib/postgresql/*/bin",
-            );
-            return None;
-        };
-        let dir = tempfile::tempdir().unwrap();
-        // The server refuses to run as root, so root runs it as another user, who owns the files.
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { dir, programs, port };
-        let data = server.data();
-        server.run(
-            "initdb",
-            &[
-                "-D",
-                &data,
-                "-U",
-                "bench",
-                "--auth=trust",
-                "--no-sync",
-                "--encoding=UTF8",
-                "--locale=C",
-            ],
-        );
-        Some(server)
-    }
-
-    fn start() -> Option<Self> {
-        let server = Self::prepare()?;
-        server.up("");
-        Some(server)
-    }
-
-    fn data(&self) -> String {
-        self.dir.path().join("data").display().to_string()
-    }
-
-    fn up(&self, more: &str) {
-        let settings = format!(
-            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c \
-             max_connections=40 -c shared_buffers=16MB \
-             {more}",
-            self.port,
-            self.dir.path().display()
-        );
-        let log = self.dir.path().join("log").display().to_string();
-        self.run(
-            "pg_ctl",
-            &["-D", &self.data(), "-w", "-t", "120", "-l", &log, "-o", &settings, "start"],
-        );
-    }
-
-    /// Stops the server as in a crash.
-    fn crash(&self) {
-        self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
-    }
-
-    fn certificate(&self) {
-        let path = |name: &str| self.dir.path().join(name).display().to_string();
-        let (root_key, root) = (path("root.key"), path("root.crt"));
-        let (key, certificate) =
-            (format!("{}/server.key", self.data()), format!("{}/server.crt", self.data()));
-        let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
-        let authority = ["-subj", "/CN=authority", "-keyout", &root_key, "-out", &root];
-        self.command("openssl", &[&new[..], &authority].concat());
-        let server = [
-            "-subj",
-            "/CN=127.0.0.1",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-addext",
-            "basicConstraints=critical,CA:FALSE",
-            "-CA",
-            &root,
-            "-CAkey",
-            &root_key,
-            "-keyout",
-            &key,
-            "-out",
-            &certificate,
-        ];
-        self.command("openssl", &[&new[..], &server].concat());
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) {
-        self.command(self.programs.join(program).to_str().unwrap(), arguments);
-    }
-
-    fn command(&self, program: &str, arguments: &[&str]) {
-        let mut command = if is_root() {
-            let mut command = Command::new("runuser");
-            command.args(["-u", "postgres", "--", program]);
-            command
-        } else {
-            Command::new(program)
-        };
-        // The server inherits open files, so a pipe for the output would never end.
-        let out = self.dir.path().join("said");
-        let said = fs::File::create(&out).unwrap();
-        let status = command
-            .current_dir(self.dir.path())
-            .args(arguments)
-            .stdin(std::process::Stdio::null())
-            .stdout(said.try_clone().unwrap())
-            .stderr(said)
-            .status()
-            .unwrap();
-        assert!(status.success(), "{program} {arguments:?}: {}", fs::read_to_string(&out).unwrap());
-    }
-
-    fn address(&self) -> String {
-        format!("postgres://bench:secret@127.0.0.1:{}/postgres?sslmode=disable", self.port)
-    }
-
-    fn connect(&self) -> SharedStore {
-        SharedStore::connect(&self.address()).unwrap()
-    }
-
-    fn count(&self, sql: &str) -> i64 {
-        postgres::Client::connect(&self.address(), postgres::NoTls)
-            .unwrap()
-            .query_one(sql, &[])
-            .unwrap()
-            .get(0)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if Path::new(&self.data()).join("postmaster.pid").exists() {
-            self.crash();
-        }
-    }
-}
-
-fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    versions
-        .flatten()
-        .map(|version| version.path().join("bin"))
-        .find(|bin| bin.join("initdb").exists())
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+fn connect(server: &Server) -> SharedStore {
+    SharedStore::connect(&server.address()).unwrap()
 }
 
 fn run(name: &str, second: i64, cases: u32) -> Run {
@@ -224,7 +74,7 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     let Some(server) = Server::start() else { return };
     let runs: Vec<Run> = (0..5).map(|at| run(&format!("run-{at}"), 1000 + at, 3)).collect();
     let (_dir, here) = store(&runs);
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     let mut sent = Vec::new();
     shared.send_all(&here, |id, how| sent.push((id.0.clone(), how.unwrap()))).unwrap();
     assert_eq!(sent.len(), 5);
@@ -246,7 +96,7 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
 #[test]
 fn a_run_that_was_measured_further_replaces_itself_and_a_namesake_gets_a_name_of_its_own() {
     let Some(server) = Server::start() else { return };
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     let mut grown = run("same", 1000, 2);
     assert_eq!(shared.send(&grown).unwrap(), SendOutcome::Added);
     grown.benchmarks[0].samples.push(Samples { replicate: 1, iters: vec![1], times_ns: vec![7.0] });
@@ -272,18 +122,18 @@ fn many_writers_and_many_first_connections_lose_and_double_nothing() {
         for writer in 0..4 {
             let (server, runs) = (&server, &runs);
             scope.spawn(move || {
-                let mut shared = server.connect();
+                let mut shared = connect(server);
                 for run in runs.iter().take(4).chain(runs.iter().skip(4 + writer * 2).take(2)) {
                     shared.send(run).unwrap();
                 }
             });
         }
     });
-    assert_eq!(server.count("SELECT count(*) FROM rsb_schema"), 1);
+    assert_eq!(server.count("SELECT count(*) - max(version) FROM rsb_schema"), 0);
     assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 12);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 12 * 8 * 2);
     let (_dir, there) = store(&[]);
-    take_in(&mut server.connect(), &there);
+    take_in(&mut connect(&server), &there);
     assert_eq!(in_order(&there).len(), 12);
 }
 
@@ -294,7 +144,7 @@ fn runs_of_one_name_go_back_and_forth_without_multiplying() {
     // commit.
     let (_first, first) = store(&[run("same", 1000, 2)]);
     let (_second, second) = store(&[run("same", 1001, 2)]);
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     for _ in 0..3 {
         for here in [&first, &second] {
             shared.send_all(here, |_, sent| assert!(sent.is_ok())).unwrap();
@@ -312,7 +162,7 @@ fn what_was_measured_further_is_sent_again_and_an_older_copy_takes_nothing_back(
     let old = run("grown", 1000, 1);
     let (_here, here) = store(std::slice::from_ref(&old));
     let (_there, there) = store(&[]);
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     shared.send_all(&here, |_, sent| assert!(sent.is_ok())).unwrap();
     take_in(&mut shared, &there);
     let mut grown = old;
@@ -335,7 +185,7 @@ fn a_run_that_is_refused_does_not_keep_the_others() {
     let mut odd = run("odd", 1000, 1);
     odd.suite = "qu\0ick".to_owned();
     let (_here, here) = store(&[odd, run("after", 1001, 1)]);
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     let mut told = Vec::new();
     shared.send_all(&here, |id, sent| told.push((id.0.clone(), sent.is_ok()))).unwrap();
     assert_eq!(told, [("odd".to_owned(), false), ("after".to_owned(), true)]);
@@ -346,7 +196,7 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
     let Some(server) = Server::start() else { return };
     let runs: Vec<Run> = (0..40).map(|at| run(&format!("run-{at:02}"), 1000 + at, 40)).collect();
     let (_dir, here) = store(&runs);
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     let acknowledged = std::sync::Mutex::new(Vec::new());
     let ended = thread::scope(|scope| {
         let (shared, acknowledged, path) = (&mut shared, &acknowledged, here.results_dir());
@@ -371,7 +221,7 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
         "{gone}"
     );
     server.up("");
-    let mut shared = server.connect();
+    let mut shared = connect(&server);
     let mut later = Vec::new();
     shared.send_all(&here, |id, _| later.push(id.0.clone())).unwrap();
     assert!(
@@ -402,7 +252,7 @@ fn a_wrong_password_is_refused_and_not_shown() {
 #[test]
 fn tables_of_a_later_program_are_refused() {
     let Some(server) = Server::start() else { return };
-    drop(server.connect());
+    drop(connect(&server));
     let mut client = postgres::Client::connect(&server.address(), postgres::NoTls).unwrap();
     client.batch_execute("INSERT INTO rsb_schema VALUES (99)").unwrap();
     let refused = SharedStore::connect(&server.address()).unwrap_err();
@@ -466,4 +316,82 @@ fn documents_are_sealed_as_files_are() {
     let path = dir.path().join("sealed.json");
     fs::write(&path, &text).unwrap();
     assert_eq!(rsb_store::read_run(&path).unwrap(), run("sealed", 1000, 1));
+}
+
+/// Returns the runs of a job per node, each with two steps; all nodes began at the same time.
+fn campaign_runs(nodes: u32) -> Arc<Vec<CampaignRun>> {
+    let mut runs = Vec::new();
+    for node in 0..nodes {
+        for step in 1..=2 {
+            runs.push(CampaignRun {
+                job: format!("nodes/n{node}"),
+                step,
+                attempt: "results.7.0".to_owned(),
+                run: run(&format!("run-n{node}-{step}"), 1001, 3),
+            });
+        }
+    }
+    Arc::new(runs)
+}
+
+fn campaign(second: i64, text: &str) -> CampaignDocument {
+    let created = Timestamp::from_second(second).unwrap();
+    CampaignDocument { name: "weekly".to_owned(), created, text: text.to_owned() }
+}
+
+#[test]
+fn each_step_of_a_campaign_is_added_once_by_however_many_collectors() {
+    let Some(server) = Server::start() else { return };
+    let runs = campaign_runs(10);
+    let number = connect(&server).put_campaign(&campaign(1, "first")).unwrap();
+    let added: usize = thread::scope(|scope| {
+        let collectors: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| connect(&server).add_campaign_runs(number, &runs).unwrap()))
+            .collect();
+        collectors.into_iter().map(|one| one.join().unwrap()).sum()
+    });
+    assert_eq!(added, 20);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 20);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 20 * 3 * 2);
+    let mut shared = connect(&server);
+    // A step that is measured again, and one that was sent as a run before.
+    let again = CampaignRun { run: run("other", 5000, 1), ..runs[0].clone() };
+    shared.send(&run("run-n99", 1001, 3)).unwrap();
+    let sent = CampaignRun {
+        job: "nodes/n99".to_owned(),
+        run: run("run-n99", 1001, 3),
+        ..runs[0].clone()
+    };
+    assert_eq!(shared.add_campaign_runs(number, &Arc::new(vec![again, sent])).unwrap(), 1);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 21);
+    let stored = shared.campaign_runs(number, "nodes/n3").unwrap();
+    assert_eq!(stored, runs[6..8]);
+    assert!(shared.campaign_runs(number, "nodes/n100").unwrap().is_empty());
+}
+
+#[test]
+fn the_latest_campaign_of_a_name_is_found_and_its_text_is_replaced() {
+    let Some(server) = Server::start() else { return };
+    let mut shared = connect(&server);
+    assert_eq!(shared.campaign(None).unwrap(), None);
+    let first = shared.put_campaign(&campaign(1, "first")).unwrap();
+    let second = shared.put_campaign(&campaign(2, "second")).unwrap();
+    assert_eq!(shared.put_campaign(&campaign(1, "later")).unwrap(), first);
+    assert_eq!(shared.campaign(Some("weekly")).unwrap(), Some((second, campaign(2, "second"))));
+    assert_eq!(shared.campaign(None).unwrap().unwrap().0, second);
+    assert_eq!(shared.campaign(Some("other")).unwrap(), None);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_campaigns WHERE document = 'later'"), 1);
+}
+
+#[test]
+fn a_run_that_is_refused_adds_no_other_of_its_batch() {
+    let Some(server) = Server::start() else { return };
+    let mut shared = connect(&server);
+    let number = shared.put_campaign(&campaign(1, "")).unwrap();
+    let mut runs = campaign_runs(3).to_vec();
+    runs[4].run.suite = "qu\0ick".to_owned();
+    shared.add_campaign_runs(number, &Arc::new(runs)).unwrap_err();
+    assert!(!shared.is_closed());
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 0);
+    assert_eq!(shared.add_campaign_runs(number, &campaign_runs(3)).unwrap(), 6);
 }

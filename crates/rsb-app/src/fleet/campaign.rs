@@ -15,10 +15,13 @@ use rsb_model::format::FORMAT_VERSION;
 use rsb_store::output;
 use serde::{Deserialize, Serialize};
 
+use super::overview::CampaignOverview;
+use super::stored::StoredCampaign;
 use crate::AppError;
 
 const PLAN_FILE: &str = "campaign.json";
 const JOBS_FILE: &str = "jobs.jsonl";
+const OVERVIEW_FILE: &str = "overview.json";
 
 /// A campaign as it was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +30,9 @@ pub struct Campaign {
     pub format_version: u32,
     /// Name.
     pub name: String,
+    /// Time of its creation, which tells campaigns of one name apart.
+    #[serde(default)]
+    pub created: Timestamp,
     /// Output of the program's `--version`.
     pub version: String,
     /// Nodes as the scheduler listed them.
@@ -66,6 +72,15 @@ pub struct PairTurn {
     pub turn: usize,
 }
 
+/// A submitted job with its markers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct CollectedJob {
+    #[serde(flatten)]
+    pub(super) record: JobRecord,
+    pub(super) start: Option<String>,
+    pub(super) end: Option<String>,
+}
+
 /// The directory of a campaign.
 #[derive(Debug)]
 pub struct CampaignDir {
@@ -73,6 +88,8 @@ pub struct CampaignDir {
     pub campaign: Campaign,
     /// `results_dir` of the configuration.
     results_dir: String,
+    /// The collected campaign, if there is no directory.
+    stored: Option<StoredCampaign>,
 }
 
 /// Markers and results of the latest attempt of a job.
@@ -107,13 +124,14 @@ impl CampaignDir {
         let campaign = Campaign {
             format_version: FORMAT_VERSION,
             name,
+            created: Timestamp::now(),
             version: version.to_owned(),
             nodes: nodes.to_vec(),
             tasks: plan.tasks,
             skipped: plan.skipped,
             duration_seconds: config.duration.map(|duration| duration.as_secs()),
         };
-        let dir = Self { campaign, results_dir: config.results_dir.clone() };
+        let dir = Self { campaign, results_dir: config.results_dir.clone(), stored: None };
         let root = dir.root();
         let parent = Path::new(&config.results_dir);
         let made = fs::create_dir_all(parent).and_then(|()| fs::create_dir(&root));
@@ -135,12 +153,20 @@ impl CampaignDir {
         Ok(dir)
     }
 
-    /// Opens the campaign called `name`, or the latest.
+    /// Opens the campaign called `name`, or the latest: its directory, or if there is none, what
+    /// was collected in the store of the configuration.
     ///
     /// # Errors
-    /// If there is none, or its plan cannot be read.
+    /// If there is none, its plan cannot be read, or the store does not answer.
     pub fn open(config: &FleetConfig, name: Option<&str>) -> Result<Self, AppError> {
         let results_dir = &config.results_dir;
+        let known = names(results_dir);
+        if name.map_or(known.is_empty(), |name| !known.iter().any(|one| one == name))
+            && let Some(stored) = StoredCampaign::open(config, name)?
+        {
+            let (campaign, results_dir) = (stored.campaign().clone(), results_dir.clone());
+            return Ok(Self { campaign, results_dir, stored: Some(stored) });
+        }
         let name = match name {
             Some(name) => name.to_owned(),
             None => names(results_dir).pop().ok_or_else(|| {
@@ -160,7 +186,12 @@ impl CampaignDir {
         let campaign = serde_json::from_value(document)
             .with_context(|| format!("`{}` is not a campaign", path.display()))
             .map_err(AppError::usage)?;
-        Ok(Self { campaign, results_dir: results_dir.clone() })
+        Ok(Self { campaign, results_dir: results_dir.clone(), stored: None })
+    }
+
+    /// Returns the collected campaign, if there is no directory.
+    pub(super) const fn stored(&self) -> Option<&StoredCampaign> {
+        self.stored.as_ref()
     }
 
     /// Opens the latest campaign; `None` if there is none.
@@ -195,9 +226,26 @@ impl CampaignDir {
         record.pair.as_ref().map_or_else(|| self.of_node(&record.node), |pair| self.of_pair(pair))
     }
 
+    /// Keeps the totals of a report for [`overview`]. Without a directory that can be
+    /// written, they are not kept.
+    pub(super) fn keep_overview(&self, overview: &CampaignOverview) {
+        if let (None, Ok(text)) = (&self.stored, serde_json::to_string(overview)) {
+            drop(output::write(&self.root().join(OVERVIEW_FILE), &text));
+        }
+    }
+
+    /// Returns the directory of a job below that of the campaign, which names it in the store.
+    pub(super) fn place<'a>(&self, job_dir: &'a str) -> &'a str {
+        let place = job_dir.strip_prefix(&*self.root().to_string_lossy()).unwrap_or(job_dir);
+        place.trim_start_matches('/')
+    }
+
     /// Returns the submitted jobs, oldest first. A line that was not written completely is left
     /// out.
     pub(super) fn jobs(&self) -> Result<Vec<JobRecord>, AppError> {
+        if let Some(stored) = &self.stored {
+            return Ok(stored.jobs().iter().map(|job| job.record.clone()).collect());
+        }
         let path = self.root().join(JOBS_FILE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -231,6 +279,7 @@ impl CampaignDir {
     /// # Errors
     /// If another process has reserved it, or the directory cannot be written.
     pub(super) fn lock(&self) -> Result<File, AppError> {
+        self.check_directory()?;
         let path = self.root().join(".lock");
         let file = File::create(&path).map_err(|error| {
             AppError::usage(anyhow!("cannot write `{}`: {error}", path.display()))
@@ -246,6 +295,18 @@ impl CampaignDir {
         }
     }
 
+    /// Checks that there is a directory.
+    pub(super) fn check_directory(&self) -> Result<(), AppError> {
+        if self.stored.is_none() {
+            return Ok(());
+        }
+        let (name, results_dir) = (&self.campaign.name, &self.results_dir);
+        Err(AppError::usage(anyhow!(
+            "campaign `{name}` is in the store, but not in `{results_dir}`; only `fleet report`, \
+             `status`, `compare` and `advice` can use it"
+        )))
+    }
+
     /// Returns the time of the shared directory's server, with which the times of its files are
     /// compared: the clocks of nodes may differ.
     pub(super) fn now(&self) -> SystemTime {
@@ -256,16 +317,27 @@ impl CampaignDir {
 
     /// Returns whether any job of the node itself ended with success.
     pub(super) fn has_succeeded(&self, node: &str) -> bool {
+        let is_success = |end: &str| end.lines().any(|line| line == "exit=0");
+        if let Some(stored) = &self.stored {
+            let mut own = stored
+                .jobs()
+                .iter()
+                .filter(|job| job.record.pair.is_none() && job.record.node == node);
+            return own.any(|job| job.end.as_deref().is_some_and(is_success));
+        }
         let dir = PathBuf::from(self.of_node(node));
         let mut ends = file_names(&dir).into_iter().filter(|name| name.starts_with("end."));
-        ends.any(|name| {
-            let text = fs::read_to_string(dir.join(name)).unwrap_or_default();
-            text.lines().any(|line| line == "exit=0")
-        })
+        ends.any(|name| is_success(&fs::read_to_string(dir.join(name)).unwrap_or_default()))
     }
 
     /// Returns the latest attempt of a job.
     pub(super) fn attempt(&self, record: &JobRecord) -> Attempt {
+        if let Some(stored) = &self.stored {
+            let job = stored.job(record.job);
+            let [start, end] =
+                job.map_or([None, None], |job| [&job.start, &job.end].map(Clone::clone));
+            return Attempt { start, end, ..Attempt::default() };
+        }
         let dir = PathBuf::from(self.of_job(record));
         let prefix = format!("start.{}.", record.job);
         let restarts = file_names(&dir)
@@ -280,6 +352,28 @@ impl CampaignDir {
             results: dir.join(format!("results.{name}")),
         }
     }
+}
+
+/// Returns the totals of the last report of the campaign called `name`, or of the latest campaign;
+/// `None` if there is none. Reads only this file, so it takes as long for any number of nodes.
+///
+/// # Errors
+/// If the file cannot be read or is not an overview.
+pub fn overview(
+    config: &FleetConfig,
+    name: Option<&str>,
+) -> Result<Option<CampaignOverview>, AppError> {
+    let name = name.map(str::to_owned).or_else(|| names(&config.results_dir).pop());
+    let Some(name) = name else { return Ok(None) };
+    let path = Path::new(&config.results_dir).join(name).join(OVERVIEW_FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = rsb_store::read_text(&path).map_err(AppError::usage)?;
+    let overview = serde_json::from_str(&text)
+        .with_context(|| format!("`{}` is not an overview; repeat `fleet report`", path.display()))
+        .map_err(AppError::usage)?;
+    Ok(Some(overview))
 }
 
 /// Returns the time from `earlier` to `now`; zero if it is later.

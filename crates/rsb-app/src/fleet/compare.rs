@@ -51,7 +51,8 @@ pub fn compare(
             names[0]
         )));
     }
-    let mut sides = [before, after].map(|dir| CampaignSide::read(dir, config, say));
+    let mut sides =
+        [CampaignSide::read(before, config, say)?, CampaignSide::read(after, config, say)?];
     sides[0].select(selection, &sides[1].classes());
     let selected = sides[0].nodes.keys().cloned().collect::<BTreeSet<_>>();
     if selected.is_empty() {
@@ -106,13 +107,19 @@ struct CampaignSide {
 }
 
 impl CampaignSide {
-    fn read(dir: &CampaignDir, config: &FleetConfig, say: &mut dyn FnMut(&str)) -> Self {
+    fn read(
+        dir: &CampaignDir,
+        config: &FleetConfig,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self, AppError> {
         let mut nodes = BTreeMap::new();
         let mut listed = Vec::new();
+        let known: BTreeMap<&str, &FleetNode> =
+            dir.campaign.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for task in &dir.campaign.tasks {
-            let scheduler = dir.campaign.nodes.iter().find(|node| node.name == task.node);
+            let scheduler = known.get(task.node.as_str()).copied();
             let mut node = scheduler.cloned().unwrap_or_else(|| FleetNode::new(&task.node));
-            let runs = step_runs(&dir.of_node(&task.node), say);
+            let runs = step_runs(dir, &dir.of_node(&task.node), say)?;
             let run = if runs.is_empty() {
                 Err("has no results".to_owned())
             } else {
@@ -133,7 +140,7 @@ impl CampaignSide {
                 }
             }
         }
-        Self { nodes }
+        Ok(Self { nodes })
     }
 
     fn classes(&self) -> BTreeMap<String, String> {

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rsb_fleet::{FleetConfig, MetricValues, NodeState, NodeTask, NodeTrouble};
-use rsb_model::{Better, Note, Outcome, Run};
+use rsb_fleet::{FleetConfig, MetricValues, NodeState, NodeTask, NodeTrouble, StoreSection};
+use rsb_model::{Better, Note, Outcome, Run, RunId};
 use rsb_store::Store;
 
 use super::burn_in::Segments;
 use super::campaign::{CampaignDir, age, file_names};
+use super::stored::StoreSink;
 use crate::AppError;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
@@ -33,11 +34,21 @@ impl StepRun {
 /// Runs by the number of their suite.
 pub(super) type StepRuns = BTreeMap<usize, StepRun>;
 
-/// Returns the runs in the directory of a job: for each suite the first complete run, or else the
+/// Returns the runs of the job in `job_dir`: for each suite the first complete run, or else the
 /// latest. Reports files that cannot be read to `say`.
-pub(super) fn step_runs(dir: &str, say: &mut dyn FnMut(&str)) -> StepRuns {
+///
+/// # Errors
+/// If the campaign is in a store that does not answer.
+pub(super) fn step_runs(
+    dir: &CampaignDir,
+    job_dir: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<StepRuns, AppError> {
+    if let Some(stored) = dir.stored() {
+        return stored.step_runs(dir.place(job_dir));
+    }
     let mut runs = StepRuns::new();
-    for attempt in attempts(Path::new(dir)) {
+    for attempt in attempts(Path::new(job_dir)) {
         for number in file_names(&attempt) {
             let Ok(step) = number.parse::<usize>() else { continue };
             if runs.get(&step).is_some_and(StepRun::is_complete) {
@@ -55,7 +66,7 @@ pub(super) fn step_runs(dir: &str, say: &mut dyn FnMut(&str)) -> StepRuns {
             }
         }
     }
-    runs
+    Ok(runs)
 }
 
 /// Returns the runs by which a node is judged: those of its suites; in a burn-in, those of the last
@@ -147,16 +158,73 @@ pub struct CollectCounts {
     pub unreadable: usize,
 }
 
+/// A complete run of a job.
+pub(super) struct CollectedRun {
+    /// Directory of the job below that of the campaign.
+    pub(super) place: String,
+    /// Number of the run within the job.
+    pub(super) step: usize,
+    /// Directory of the attempt below that of the job.
+    pub(super) attempt: String,
+    /// The run, with the name of its node in its id and a note.
+    pub(super) run: Run,
+}
+
+/// Longest part of a node's name in the id of a run.
+const MAX_NODE_BYTES: usize = 80;
+
 /// Stores the complete runs of the campaign in `store`, each once, however often and in whatever
-/// order this is called. A note names the node, because the host name may be different.
+/// order this is called.
 ///
 /// # Errors
-/// If the jobs of the campaign cannot be read, or the store cannot be written.
+/// If the campaign has no directory, its jobs cannot be read, or the store cannot be written.
 pub fn collect(
     dir: &CampaignDir,
     store: &Store,
     say: &mut dyn FnMut(&str),
 ) -> Result<CollectCounts, AppError> {
+    collect_with(dir, say, &mut |collected, counts, _| {
+        if store.take_in(&collected.run)?.is_new {
+            counts.new += 1;
+        } else {
+            counts.known += 1;
+        }
+        Ok(())
+    })
+}
+
+/// As [`collect`], into the database of `[store]`, from which the campaign can be opened later.
+///
+/// # Errors
+/// If the campaign has no directory, its jobs cannot be read, or the database does not answer.
+pub fn collect_in_store(
+    dir: &CampaignDir,
+    section: &StoreSection,
+    say: &mut dyn FnMut(&str),
+) -> Result<CollectCounts, AppError> {
+    dir.check_directory()?;
+    let mut sink = StoreSink::open(section, dir)?;
+    let mut counts =
+        collect_with(dir, say, &mut |collected, counts, say| sink.add(collected, counts, say))?;
+    sink.flush(&mut counts, say)?;
+    Ok(counts)
+}
+
+/// Stores one run, and counts it.
+type Sink<'a> = &'a mut dyn FnMut(
+    CollectedRun,
+    &mut CollectCounts,
+    &mut dyn FnMut(&str),
+) -> Result<(), AppError>;
+
+/// Passes each complete run to `sink`. A note names the node, because the host name may be
+/// different.
+fn collect_with(
+    dir: &CampaignDir,
+    say: &mut dyn FnMut(&str),
+    sink: Sink<'_>,
+) -> Result<CollectCounts, AppError> {
+    dir.check_directory()?;
     let mut counts = CollectCounts::default();
     let mut places = BTreeMap::new();
     for record in dir.jobs()? {
@@ -164,24 +232,26 @@ pub fn collect(
     }
     for (path, node) in places {
         let mut unreadable = 0;
-        let runs = step_runs(&path, &mut |message| {
+        let runs = step_runs(dir, &path, &mut |message| {
             unreadable += 1;
             say(message);
-        });
+        })?;
         counts.unreadable += unreadable;
-        for step in runs.into_values() {
+        for (number, step) in runs {
             if !step.is_complete() {
                 counts.interrupted += 1;
                 continue;
             }
+            let attempt = step.results.parent().and_then(Path::file_name).unwrap_or_default();
+            let attempt = attempt.to_string_lossy().into_owned();
             let mut run = Run { sequence: None, ..step.run };
+            // Nodes that begin in the same second give their runs the same id.
+            let name: String = node.chars().take(MAX_NODE_BYTES).collect();
+            run.run_id = RunId(format!("{}-{name}", run.run_id));
             let campaign = &dir.campaign.name;
             run.notes.push(Note::Text(format!("node {node} of the campaign {campaign}")));
-            if store.take_in(&run)?.is_new {
-                counts.new += 1;
-            } else {
-                counts.known += 1;
-            }
+            let place = dir.place(&path).to_owned();
+            sink(CollectedRun { place, step: number, attempt, run }, &mut counts, say)?;
         }
     }
     Ok(counts)

@@ -57,7 +57,7 @@ fn zeros(states: &[&str]) -> BTreeMap<String, usize> {
 }
 
 /// Returns the state of a node or job as in its JSON document.
-fn state_name(of: &impl Serialize) -> String {
+pub(super) fn state_name(of: &impl Serialize) -> String {
     let document = serde_json::to_value(of).unwrap_or_default();
     let state = document.get("state").and_then(Value::as_str);
     state.unwrap_or(NOT_SUBMITTED).to_owned()

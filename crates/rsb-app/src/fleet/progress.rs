@@ -151,9 +151,10 @@ impl Written {
 pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument, AppError> {
     let jobs = dir.jobs()?;
     let observer = Observer::new(dir, config, &*scheduler(config)?, &jobs);
+    let latest = latest_of_nodes(&jobs);
     let mut nodes = Vec::new();
     for task in &dir.campaign.tasks {
-        let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
+        let record = latest.get(task.node.as_str()).copied();
         nodes.push(NodeStatus {
             node: task.node.clone(),
             class: task.class.clone(),
@@ -173,6 +174,12 @@ pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument,
     }
     let campaign = dir.campaign.name.clone();
     Ok(StatusDocument { format_version: FORMAT_VERSION, campaign, nodes })
+}
+
+/// Returns the latest job of each node itself.
+pub(super) fn latest_of_nodes(jobs: &[JobRecord]) -> BTreeMap<&str, &JobRecord> {
+    let own = jobs.iter().filter(|record| record.pair.is_none());
+    own.map(|record| (record.node.as_str(), record)).collect()
 }
 
 /// Returns the latest job for each turn of each suspect.

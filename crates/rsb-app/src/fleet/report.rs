@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::burn_in::BurnInReport;
 use super::campaign::CampaignDir;
 use super::measured::{StepRuns, judged_runs, step_runs, values_of};
+use super::overview::CampaignOverview;
 use super::pairs;
 use super::progress::{StatusDocument, status};
 use crate::AppError;
@@ -52,7 +53,8 @@ impl FleetDocument {
 /// Earlier levels by class and metric.
 type History = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
-/// Judges the nodes of a campaign. Reports files that cannot be read to `say`.
+/// Judges the nodes of a campaign, and keeps the totals. Reports files that cannot be read to
+/// `say`.
 ///
 /// # Errors
 /// If the jobs of the campaign cannot be read.
@@ -61,7 +63,9 @@ pub fn report(
     config: &FleetConfig,
     say: &mut dyn FnMut(&str),
 ) -> Result<FleetDocument, AppError> {
-    report_with(dir, config, status(dir, config)?, say)
+    let document = report_with(dir, config, status(dir, config)?, say)?;
+    dir.keep_overview(&CampaignOverview::of(&document));
+    Ok(document)
 }
 
 /// As [`report`], with the progress in `status`.
@@ -71,15 +75,15 @@ pub(super) fn report_with(
     status: StatusDocument,
     say: &mut dyn FnMut(&str),
 ) -> Result<FleetDocument, AppError> {
-    let fleet = MeasuredFleet::of(dir, config, Some(progress_of(status)), say);
+    let fleet = MeasuredFleet::of(dir, config, Some(progress_of(status)), say)?;
     let mut history = History::new();
     let is_small = |class: &HardwareClass| class.nodes.len() < config.verdict.min_nodes;
     if fleet.hardware.iter().any(is_small) {
         for earlier in CampaignDir::others(config, Some(&dir.campaign.name)) {
-            add_levels(&mut history, &MeasuredFleet::of(&earlier, config, None, say));
+            add_levels(&mut history, &MeasuredFleet::of(&earlier, config, None, say)?);
         }
     }
-    let confirmations = pairs::confirmations(dir, &dir.jobs()?, config);
+    let confirmations = pairs::confirmations(dir, &dir.jobs()?, config)?;
     let input =
         FleetInput { nodes: &fleet.nodes, history: &history, confirmations: &confirmations };
     Ok(FleetDocument {
@@ -125,7 +129,7 @@ impl MeasuredFleet {
         config: &FleetConfig,
         progress: Option<ProgressByNode>,
         say: &mut dyn FnMut(&str),
-    ) -> Self {
+    ) -> Result<Self, AppError> {
         let mut progress = progress.unwrap_or_default();
         let mut listed: Vec<FleetNode> = Vec::new();
         let mut nodes = Vec::new();
@@ -133,9 +137,11 @@ impl MeasuredFleet {
         let mut burn_in = duration_seconds
             .map(|duration_seconds| BurnInReport { duration_seconds, ..BurnInReport::default() });
         let mut ends = Vec::new();
+        let known: BTreeMap<&str, &FleetNode> =
+            dir.campaign.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for task in &dir.campaign.tasks {
-            let runs = step_runs(&dir.of_node(&task.node), say);
-            let scheduler = dir.campaign.nodes.iter().find(|node| node.name == task.node);
+            let runs = step_runs(dir, &dir.of_node(&task.node), say)?;
+            let scheduler = known.get(task.node.as_str()).copied();
             let mut node = scheduler.cloned().unwrap_or_else(|| FleetNode::new(&task.node));
             if let Some(step) = runs.values().next() {
                 add_probe(&mut node, &step.run.environment);
@@ -149,16 +155,19 @@ impl MeasuredFleet {
             listed.push(node);
         }
         let hardware = hardware_classes(&listed, &config.attributes);
+        let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
         for class in &hardware {
-            for node in nodes.iter_mut().filter(|node| class.nodes.contains(&node.name)) {
-                node.class.clone_from(&class.name);
-            }
+            classes.extend(class.nodes.iter().map(|node| (node.as_str(), class.name.as_str())));
+        }
+        for node in &mut nodes {
+            let class = classes.get(node.name.as_str()).copied().unwrap_or_default();
+            class.clone_into(&mut node.class);
         }
         if let Some(burn_in) = &mut burn_in {
             let rule = &config.verdict;
             burn_in.compare(&ends, rule.min_nodes, rule.minimum_effect_percent);
         }
-        Self { hardware, nodes, burn_in }
+        Ok(Self { hardware, nodes, burn_in })
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::burn_in::Segments;
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
-use super::progress::{Observer, is_active, latest_pairs};
+use super::progress::{Observer, is_active, latest_of_nodes, latest_pairs};
 use super::scheduler::{Scheduler, scheduler};
 use super::{plan_for, report};
 use crate::AppError;
@@ -196,7 +196,10 @@ impl Submission<'_> {
             return self.start_in_turn(jobs, say);
         }
         let mut counts = SubmitCounts::default();
-        for job in jobs {
+        let began = Instant::now();
+        let pause = Duration::from_secs(1) / self.config.submissions_per_second;
+        for (at, job) in (0..).zip(jobs) {
+            std::thread::sleep((pause * at).saturating_sub(began.elapsed()));
             let is_pair = job.record.pair.is_some();
             self.submit(job).map_err(|error| self.partly(error, counts.nodes))?;
             counts.add(is_pair);
@@ -412,10 +415,11 @@ fn missing_jobs(
 ) -> Result<Vec<NewJob>, AppError> {
     let jobs = dir.jobs()?;
     let observer = Observer::new(dir, config, scheduler, &jobs);
+    let latest = latest_of_nodes(&jobs);
     let mut new = Vec::new();
     for (at, task) in dir.campaign.tasks.iter().enumerate() {
-        let steps = steps_of(dir, task, &step_runs(&dir.of_node(&task.node), say));
-        let record = jobs.iter().rfind(|one| one.pair.is_none() && one.node == task.node);
+        let steps = steps_of(dir, task, &step_runs(dir, &dir.of_node(&task.node), say)?);
+        let record = latest.get(task.node.as_str());
         let progress = record.map(|record| observer.progress(dir, record));
         if steps.is_empty() || progress.as_ref().is_some_and(is_active) {
             if let Some(NodeProgress::Stale { why } | NodeProgress::NotReachable { why }) = progress
@@ -481,7 +485,7 @@ fn turn_job(
 ) -> Result<NewJob, AppError> {
     let task = dir.campaign.tasks.iter().find(|task| task.node == pair.suspect);
     let task = task.with_context(|| format!("{} has no task in the plan", pair.suspect))?;
-    let runs = step_runs(&dir.of_node(&pair.suspect), &mut |_| {});
+    let runs = step_runs(dir, &dir.of_node(&pair.suspect), &mut |_| {})?;
     Ok(NewJob {
         record: JobRecord { job: 0, node: node.to_owned(), pair: Some(pair.clone()) },
         steps: vec![pair_step(task, &runs, &pair.metric)?],

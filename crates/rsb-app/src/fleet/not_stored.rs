@@ -1,0 +1,58 @@
+//! Takes the place of the store of campaigns in a build without PostgreSQL.
+
+use rsb_fleet::{FleetConfig, StoreSection};
+
+use super::campaign::{Campaign, CampaignDir, CollectedJob};
+use super::measured::{CollectCounts, CollectedRun, StepRuns};
+use crate::AppError;
+use crate::store_copy::without_postgres;
+
+#[derive(Debug)]
+pub(super) enum StoredCampaign {}
+
+impl StoredCampaign {
+    pub(super) fn open(config: &FleetConfig, _: Option<&str>) -> Result<Option<Self>, AppError> {
+        if config.store.is_some() { Err(without_postgres()) } else { Ok(None) }
+    }
+
+    pub(super) const fn campaign(&self) -> &Campaign {
+        match *self {}
+    }
+
+    pub(super) fn jobs(&self) -> &[CollectedJob] {
+        match *self {}
+    }
+
+    pub(super) fn job(&self, _: u64) -> Option<&CollectedJob> {
+        match *self {}
+    }
+
+    pub(super) fn step_runs(&self, _: &str) -> Result<StepRuns, AppError> {
+        match *self {}
+    }
+}
+
+pub(super) enum StoreSink {}
+
+impl StoreSink {
+    pub(super) fn open(_: &StoreSection, _: &CampaignDir) -> Result<Self, AppError> {
+        Err(without_postgres())
+    }
+
+    pub(super) fn add(
+        &mut self,
+        _: CollectedRun,
+        _: &mut CollectCounts,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<(), AppError> {
+        match *self {}
+    }
+
+    pub(super) fn flush(
+        &mut self,
+        _: &mut CollectCounts,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<(), AppError> {
+        match *self {}
+    }
+}
