@@ -3,6 +3,7 @@
 //! same values.
 
 mod published;
+mod scale;
 mod simulation;
 
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use rsb_stats::rng::Rng;
 
 use simulation::{Calls, Scenario};
 
-const USAGE: &str = "cargo xtask fleet-study [--nodes N]";
+const USAGE: &str = "cargo xtask fleet-study [--nodes N | --scale [PROGRAM]]";
 
 /// Standard deviations between nodes, in percent. Fifteen healthy nodes of one model have 0.14 to
 /// 0.36; older fleets have 8.
@@ -25,10 +26,13 @@ const CAMPAIGNS: [usize; 2] = [5, 1000];
 /// Prints the tables of docs/fleet-study.md.
 ///
 /// # Errors
-/// If an argument is unknown or not a number.
+/// If an argument is unknown or not a number, or a step of `--scale` fails.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let nodes = match arguments {
         [] => 20_000,
+        [flag, program @ ..] if flag == "--scale" && program.len() <= 1 => {
+            return scale::run(program.first().map(String::as_str));
+        }
         [flag, value] if flag == "--nodes" => {
             value.parse().with_context(|| format!("`{value}` is not a number"))?
         }

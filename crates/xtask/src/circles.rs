@@ -70,7 +70,10 @@ fn read_modules(root: &Path, crate_root: &Path) -> Result<BTreeMap<ModulePath, S
             let base = dir.join(child.join("/"));
             let nested = base.join("mod.rs");
             let path = if nested.is_file() { nested } else { base.with_extension("rs") };
-            waiting.push((child, path));
+            // A file that `#[path]` names is elsewhere, and not checked.
+            if path.is_file() {
+                waiting.push((child, path));
+            }
         }
     }
     Ok(modules)

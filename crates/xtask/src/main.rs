@@ -28,7 +28,8 @@ Usage: cargo xtask <CHORE>
            as the gate does
   store-study  measure the values of docs/store-study.md: create, query and delete a history of ten million values
   trend-study  measure the values of docs/trend-study.md: false change points, power, agreement with people, time
-  fleet-study  print the tables of docs/fleet-study.md: false and missed calls of nodes in simulated fleets";
+  fleet-study  print the tables of docs/fleet-study.md: false and missed calls of nodes in simulated fleets; with
+           --scale, time and memory of a campaign of 10,000 nodes";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

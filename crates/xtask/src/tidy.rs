@@ -156,7 +156,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "rsb-web",
         ],
     ),
-    ("studies", &["rsb-fleet", "rsb-model", "rsb-stats", "rsb-store"]),
+    ("studies", &["rsb-fleet", "rsb-model", "rsb-stats", "rsb-store", "test-needs"]),
     ("xtask", &[]),
 ];
 

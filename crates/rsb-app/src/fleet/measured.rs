@@ -1,6 +1,6 @@
 //! The runs that the nodes of a campaign wrote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -81,6 +81,12 @@ pub(super) fn judged_runs(dir: &CampaignDir, task: &NodeTask, runs: StepRuns) ->
     is_over.then(|| runs.into_iter().filter(|(number, _)| last.contains(number)).collect())
 }
 
+/// Returns the numbers of the suites that have results in the directory of a job.
+fn step_numbers(job_dir: &str) -> BTreeSet<usize> {
+    let names = attempts(Path::new(job_dir)).into_iter().flat_map(|attempt| file_names(&attempt));
+    names.filter_map(|name| name.parse().ok()).collect()
+}
+
 /// Returns the results directories of a job's attempts, oldest first.
 fn attempts(dir: &Path) -> Vec<PathBuf> {
     let mut found: Vec<(u64, u64, String)> = Vec::new();
@@ -159,6 +165,7 @@ pub struct CollectCounts {
 }
 
 /// A complete run of a job.
+#[cfg_attr(not(feature = "postgres"), expect(dead_code))] // Only the database has places.
 pub(super) struct CollectedRun {
     /// Directory of the job below that of the campaign.
     pub(super) place: String,
@@ -183,7 +190,7 @@ pub fn collect(
     store: &Store,
     say: &mut dyn FnMut(&str),
 ) -> Result<CollectCounts, AppError> {
-    collect_with(dir, say, &mut |collected, counts, _| {
+    collect_with(dir, &HashSet::new(), say, &mut |collected, counts, _| {
         if store.take_in(&collected.run)?.is_new {
             counts.new += 1;
         } else {
@@ -204,8 +211,10 @@ pub fn collect_in_store(
 ) -> Result<CollectCounts, AppError> {
     dir.check_directory()?;
     let mut sink = StoreSink::open(section, dir)?;
-    let mut counts =
-        collect_with(dir, say, &mut |collected, counts, say| sink.add(collected, counts, say))?;
+    let known = sink.known()?;
+    let mut counts = collect_with(dir, &known, say, &mut |collected, counts, say| {
+        sink.add(collected, counts, say)
+    })?;
     sink.flush(&mut counts, say)?;
     Ok(counts)
 }
@@ -218,9 +227,10 @@ type Sink<'a> = &'a mut dyn FnMut(
 ) -> Result<(), AppError>;
 
 /// Passes each complete run to `sink`. A note names the node, because the host name may be
-/// different.
+/// different. A job whose runs are all `known`, by place and number, is not read again.
 fn collect_with(
     dir: &CampaignDir,
+    known: &HashSet<(String, usize)>,
     say: &mut dyn FnMut(&str),
     sink: Sink<'_>,
 ) -> Result<CollectCounts, AppError> {
@@ -231,6 +241,12 @@ fn collect_with(
         places.insert(dir.of_job(&record), record.node);
     }
     for (path, node) in places {
+        let steps = step_numbers(&path);
+        let is_known = |step: &usize| known.contains(&(dir.place(&path).to_owned(), *step));
+        if !known.is_empty() && steps.iter().all(is_known) {
+            counts.known += steps.len();
+            continue;
+        }
         let mut unreadable = 0;
         let runs = step_runs(dir, &path, &mut |message| {
             unreadable += 1;

@@ -1,5 +1,7 @@
 //! Takes the place of the store of campaigns in a build without PostgreSQL.
 
+use std::collections::HashSet;
+
 use rsb_fleet::{FleetConfig, StoreSection};
 
 use super::campaign::{Campaign, CampaignDir, CollectedJob};
@@ -7,10 +9,12 @@ use super::measured::{CollectCounts, CollectedRun, StepRuns};
 use crate::AppError;
 use crate::store_copy::without_postgres;
 
-#[derive(Debug)]
-pub(super) enum StoredCampaign {}
+pub(super) use {AbsentCampaign as StoredCampaign, AbsentSink as StoreSink};
 
-impl StoredCampaign {
+#[derive(Debug)]
+pub(super) enum AbsentCampaign {}
+
+impl AbsentCampaign {
     pub(super) fn open(config: &FleetConfig, _: Option<&str>) -> Result<Option<Self>, AppError> {
         if config.store.is_some() { Err(without_postgres()) } else { Ok(None) }
     }
@@ -32,11 +36,15 @@ impl StoredCampaign {
     }
 }
 
-pub(super) enum StoreSink {}
+pub(super) enum AbsentSink {}
 
-impl StoreSink {
+impl AbsentSink {
     pub(super) fn open(_: &StoreSection, _: &CampaignDir) -> Result<Self, AppError> {
         Err(without_postgres())
+    }
+
+    pub(super) fn known(&mut self) -> Result<HashSet<(String, usize)>, AppError> {
+        match *self {}
     }
 
     pub(super) fn add(

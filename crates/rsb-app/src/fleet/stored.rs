@@ -1,7 +1,7 @@
 //! Campaigns in the PostgreSQL store of `fleet.toml`: `[store]`.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -145,6 +145,11 @@ impl StoreSink {
         let number =
             shared.put_campaign(&CampaignDocument { name, created, text }).map_err(shared_error)?;
         Ok(Self { shared, number, batch: Vec::new(), samples: 0 })
+    }
+
+    /// Returns the jobs and numbers of the runs that were collected before.
+    pub(super) fn known(&mut self) -> Result<HashSet<(String, usize)>, AppError> {
+        self.shared.campaign_steps(self.number).map_err(shared_error)
     }
 
     /// Adds a run, with others in one transaction.

@@ -95,6 +95,21 @@ impl SharedStore {
         Ok(Some((CampaignNumber(row.get(0)), document)))
     }
 
+    /// Returns the jobs and numbers of the runs that the campaign has.
+    ///
+    /// # Errors
+    /// If the connection breaks or the server does not answer in time.
+    pub fn campaign_steps(
+        &mut self,
+        campaign: CampaignNumber,
+    ) -> Result<HashSet<(String, usize)>, SharedStoreError> {
+        let sql = "SELECT job, step FROM rsb_campaign_runs WHERE campaign = $1";
+        let rows = self.ask(move |client| client.query(sql, &[&campaign.0]))?;
+        let rows = rows.map_err(|error| self.broken(&error))?;
+        let steps = rows.iter().map(|row| (row.get(0), row.get::<_, i32>(1)));
+        Ok(steps.map(|(job, step)| (job, usize::try_from(step).unwrap_or_default())).collect())
+    }
+
     /// Adds the runs that the campaign lacks, in one transaction, and returns their number. A step
     /// that the campaign has is never replaced.
     ///
