@@ -15,6 +15,7 @@ mod pairs;
 mod progress;
 mod report;
 mod scheduler;
+mod state;
 #[cfg(feature = "postgres")]
 mod stored;
 #[cfg(not(feature = "postgres"))]
@@ -49,6 +50,7 @@ pub use overview::{CampaignOverview, NodeException};
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
+pub use state::{CampaignEntry, CampaignState, campaigns};
 pub use submit::{SubmitCounts, manifests, resume, submit};
 pub use text::{
     advice_text, comparison_text, nodes_text, overview_text, plan_text, report_text, status_text,

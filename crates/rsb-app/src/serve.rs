@@ -1,5 +1,6 @@
 //! The dashboard: the store and the network around `rsb-web`, which uses neither.
 
+mod campaigns;
 mod connections;
 mod deciding;
 mod export;

@@ -2,7 +2,8 @@
 
 use crate::engine::FleetEngine;
 use crate::submission::quote;
-use crate::verdict::{FleetReport, NodeState};
+use crate::verdict::FleetReport;
+use rsb_model::record::NodeState;
 
 /// Returns one command per slow node that takes it out of service, with the evidence. If too many
 /// nodes of a class look slow, none of them is called slow, so there is no command.

@@ -29,16 +29,17 @@ pub use inventory::{
 };
 pub use plan::{CampaignPlan, NodeTask, PlanInput, SkippedNode, plan_campaign};
 pub use progress::{
-    JobObservation, NodeProgress, QueueAnswer, QueueLine, SQUEUE_FORMAT, node_progress,
-    not_started_marker, parse_squeue,
+    JobObservation, QueueAnswer, QueueLine, SQUEUE_FORMAT, node_progress, not_started_marker,
+    parse_squeue,
 };
+pub use rsb_model::record::{NodeProgress, NodeState};
 pub use starter::{StarterInput, starter_file, starting_partition};
 pub use submission::{
     FleetJob, JobStep, is_caller_variable, is_campaign_name, job_script, limited_command,
     node_directory, pair_directory, parse_job_id, sbatch_command,
 };
 pub use verdict::{
-    CommonCause, Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricValues,
-    NodeReport, NodeState, NodeTrouble, PairSide, Suspect, VerdictRule, confirm, judge_fleet,
+    CommonCause, Confirmation, FleetInput, FleetReport, JobPair, MeasuredNode, MetricDeviation,
+    MetricValues, NodeReport, NodeTrouble, PairSide, Suspect, VerdictRule, confirm, judge_fleet,
     pair_order,
 };

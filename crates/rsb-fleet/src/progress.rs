@@ -2,7 +2,7 @@
 //! counts as success: a job that is absent from the queue may have been cancelled, or its node may
 //! have died.
 
-use serde::Serialize;
+use rsb_model::record::NodeProgress;
 
 use crate::inventory::SchedulerOutputError;
 
@@ -56,6 +56,8 @@ impl QueueLine {
 pub enum QueueAnswer<'a> {
     /// The scheduler, or the node, did not answer.
     Unreachable(&'a str),
+    /// The scheduler was not queried.
+    Unknown,
     /// The queue does not list the job.
     Absent,
     /// The queue lists the job.
@@ -90,45 +92,6 @@ pub struct JobObservation<'a> {
     pub seconds_since_result: Option<u64>,
     /// A running job without a new result for this long is stale.
     pub silent_seconds: u64,
-}
-
-/// State of a node in a campaign.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum NodeProgress {
-    /// Waits in the queue.
-    Queued {
-        /// Reason of the scheduler.
-        why: String,
-    },
-    /// Measures.
-    Running {
-        /// Last case with a result.
-        case: Option<String>,
-        /// Cases with a result.
-        done: usize,
-        /// Total number of cases; 0 if unknown.
-        total: usize,
-        /// Expected time to the end.
-        eta_seconds: Option<u64>,
-    },
-    /// Ended, and wrote its completion marker.
-    Done,
-    /// Ended without success.
-    Failed {
-        /// Cause.
-        why: String,
-    },
-    /// The node or the scheduler does not answer.
-    NotReachable {
-        /// Cause.
-        why: String,
-    },
-    /// No new result for a long time, or results of a job that the queue no longer lists.
-    Stale {
-        /// Cause.
-        why: String,
-    },
 }
 
 /// Contents of a marker.
@@ -199,6 +162,11 @@ pub fn node_progress(seen: &JobObservation<'_>) -> NodeProgress {
     match seen.queue {
         QueueAnswer::Listed(line) => listed_state(line, start.is_some(), seen),
         QueueAnswer::Absent => absent_state(start.is_some(), seen),
+        QueueAnswer::Unknown if start.is_none() => {
+            NodeProgress::Queued { why: "has not started".to_owned() }
+        }
+        QueueAnswer::Unknown if seen.is_silent() => seen.silent_state(),
+        QueueAnswer::Unknown => seen.running_state(),
         QueueAnswer::Unreachable(_) if start.is_some() && !seen.is_silent() => seen.running_state(),
         QueueAnswer::Unreachable(why) => NodeProgress::NotReachable { why: why.to_owned() },
     }
@@ -233,8 +201,7 @@ fn listed_state(line: &QueueLine, is_started: bool, seen: &JobObservation<'_>) -
     }
     if ACTIVE.contains(&state) {
         if is_started && seen.is_silent() {
-            let minutes = seen.silent_seconds / 60;
-            return NodeProgress::Stale { why: format!("no result for {minutes} minutes") };
+            return seen.silent_state();
         }
         return seen.running_state();
     }
@@ -264,6 +231,11 @@ fn absent_state(is_started: bool, seen: &JobObservation<'_>) -> NodeProgress {
 impl JobObservation<'_> {
     fn is_silent(&self) -> bool {
         self.seconds_since_result.unwrap_or(self.seconds_since_start) > self.silent_seconds
+    }
+
+    fn silent_state(&self) -> NodeProgress {
+        let minutes = self.silent_seconds / 60;
+        NodeProgress::Stale { why: format!("no result for {minutes} minutes") }
     }
 
     fn running_state(&self) -> NodeProgress {
@@ -380,6 +352,9 @@ mod tests {
             (QueueAnswer::Unreachable("why"), Some(START), Some(10), 1000, "running"),
             (QueueAnswer::Unreachable("why"), Some(START), silent, 1000, "not reachable"),
             (QueueAnswer::Unreachable("why"), None, None, 10, "not reachable"),
+            (QueueAnswer::Unknown, Some(START), Some(10), 1000, "running"),
+            (QueueAnswer::Unknown, Some(START), silent, 1000, "stale"),
+            (QueueAnswer::Unknown, None, None, 1000, "queued"),
         ];
         for (queue, start, seconds_since_result, seconds_since_submit, expected) in rows {
             let row = JobObservation {

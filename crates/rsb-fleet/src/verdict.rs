@@ -19,6 +19,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::Better;
+use rsb_model::record::NodeState;
 use rsb_stats::multiple_testing::benjamini_hochberg;
 use serde::{Deserialize, Serialize};
 
@@ -92,24 +93,6 @@ impl VerdictRule {
     fn effect(&self) -> f64 {
         (self.minimum_effect_percent / 100.0).ln_1p()
     }
-}
-
-/// Conclusion for a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodeState {
-    /// Judged, and as fast as its class.
-    Ok,
-    /// Judged, and slower than its class.
-    Slow,
-    /// Measured, but inconclusive.
-    Undecided,
-    /// Nothing was measured.
-    NotMeasured,
-    /// A case failed on it.
-    Failed,
-    /// The job or the scheduler failed, which says nothing about the hardware.
-    Error,
 }
 
 /// Values of one metric on one node.

@@ -1,5 +1,6 @@
 //! Document types that scripts read: results of benchmarks and components, comparisons and trends.
 
+mod campaign;
 mod compared;
 mod comparison;
 mod device_metrics;
@@ -25,6 +26,10 @@ use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Obstacle, Outcome, Reason};
 use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
+pub use campaign::{
+    CampaignClass, CampaignDocument, CampaignNode, CampaignNodeDocument, CaseDeviation, CaseSpread,
+    NodeProgress, NodeState, PairProgress,
+};
 pub use compared::{
     BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest,
 };

@@ -17,6 +17,7 @@
 
 pub mod architectures;
 pub mod backends;
+pub mod campaign;
 pub mod capability;
 pub mod chart;
 mod chart_data;

@@ -246,6 +246,28 @@
     source.onerror = () => { status.textContent = "The connection to the server is interrupted. " + said; };
   }
 
+  // Renews the state of a campaign until no job is left, but not while it is used: the keyboard's place and selected text stay.
+  function follow(known) {
+    const seconds = Number(known.dataset.refresh);
+    if (!seconds) return;
+    setTimeout(async () => {
+      const isUsed = known.contains(document.activeElement) || !document.getSelection().isCollapsed;
+      const text = document.hidden || isUsed ? "" : await fetch(location.href).then((answer) => answer.text(), () => "");
+      const page = new DOMParser().parseFromString(text, "text/html");
+      const fresh = page.getElementById("campaign");
+      if (!fresh) return follow(known);
+      known.querySelectorAll("details[id][open]").forEach((one) => {
+        const same = fresh.querySelector("#" + one.id);
+        if (same) same.open = true;
+      });
+      const [shown, subtitle] = [document, page].map((one) => one.querySelector(".subtitle"));
+      if (shown && subtitle) shown.replaceWith(subtitle);
+      known.replaceWith(fresh);
+      if (navigator.clipboard) fresh.querySelectorAll(".command").forEach(offerCopy);
+      follow(fresh);
+    }, 1000 * seconds);
+  }
+
   // Hides the rows whose case does not match while a filter is typed, and keeps it in the address. Enter searches all pages.
   function filterRows(field) {
     field.addEventListener("input", () => {
@@ -276,6 +298,7 @@
   });
   document.querySelectorAll("form[action=cases] [name=find]").forEach(filterRows);
   if (navigator.clipboard) document.querySelectorAll(".command").forEach(offerCopy);
+  document.querySelectorAll("[data-refresh]").forEach(follow);
   const status = document.querySelector("[data-events]");
   if (status && window.EventSource) listen(status);
 })();

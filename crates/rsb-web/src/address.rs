@@ -85,6 +85,19 @@ pub enum PageView {
     Doctor,
     /// The runs that are being measured.
     Live,
+    /// The campaigns over the nodes of a fleet, one of them, or one of its nodes.
+    Fleet(FleetView),
+}
+
+/// The list of campaigns, a campaign, or a node of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct FleetView {
+    /// Name of the campaign; empty for the list.
+    pub campaign: String,
+    /// Name of the node; empty for the whole campaign.
+    pub node: String,
+    /// Text that names of nodes must contain.
+    pub find: String,
 }
 
 /// A part of a long list.
@@ -286,6 +299,11 @@ impl Address {
             "baselines" => PageView::Baselines,
             "doctor" => PageView::Doctor,
             "live" => PageView::Live,
+            "fleet" => PageView::Fleet(FleetView {
+                campaign: query.text("campaign"),
+                node: query.text("node"),
+                find: query.text("find"),
+            }),
             _ => return Err(AddressError::NoPage(path.to_owned())),
         };
         let form = match chart {
@@ -369,6 +387,7 @@ impl PageView {
             Self::Baselines => "baselines",
             Self::Doctor => "doctor",
             Self::Live => "live",
+            Self::Fleet(_) => "fleet",
         }
     }
 
@@ -387,6 +406,11 @@ impl PageView {
             Self::Run { id } | Self::Charts { id } => vec![("id", id.clone())],
             Self::Compare(view) => view.pairs(),
             Self::Case(view) => view.pairs(),
+            Self::Fleet(view) => vec![
+                ("campaign", view.campaign.clone()),
+                ("node", view.node.clone()),
+                ("find", view.find.clone()),
+            ],
             Self::Overview
             | Self::Machines
             | Self::Models
@@ -396,6 +420,13 @@ impl PageView {
         };
         pairs.retain(|(_, value)| !value.is_empty());
         pairs
+    }
+}
+
+impl FleetView {
+    /// Returns the view of a campaign.
+    pub fn of(campaign: &str) -> Self {
+        Self { campaign: campaign.to_owned(), ..Self::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use rsb_report::{ReportError, document as list, json};
 use serde_json::{Value, json as value};
 
 use crate::address::PageView;
-use crate::pages::history;
+use crate::pages::{fleet_node as node, history};
 use crate::site::Site;
 use crate::source::{LiveRun, PageSource, SourceError, SourceResult};
 
@@ -33,6 +33,13 @@ pub(crate) fn document(site: &Site<'_>, view: &PageView) -> SourceResult<String>
         PageView::Baselines => list("baselines", &*source.baselines()?),
         PageView::Doctor => rsb_report::doctor::json(&source.doctor()?, &[]),
         PageView::Live => list("live", &source.live()?.iter().map(live).collect::<Vec<_>>()),
+        PageView::Fleet(query) if query.campaign.is_empty() => {
+            list("campaigns", &*source.campaigns()?)
+        }
+        PageView::Fleet(query) if query.node.is_empty() => {
+            json(source.campaign(&query.campaign)?.document())
+        }
+        PageView::Fleet(query) => json(&node(&*source.campaign(&query.campaign)?, &query.node)?),
         PageView::Search { .. } => {
             return Err(SourceError::NotThere("use `api/cases` and `api/runs`".to_owned()));
         }

@@ -44,6 +44,7 @@ pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
             SourceError::NotThere(_) => 404,
             SourceError::Senseless(_) => 400,
             SourceError::Unreadable(_) => 500,
+            SourceError::NotReady(_) => 503,
         };
         trouble(site, status, &error.to_string(), address.form == Form::Json)
     })

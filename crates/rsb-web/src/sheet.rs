@@ -4,7 +4,7 @@ use rsb_report::Tone;
 use rsb_report::html::element::{anchor, class, escape, prose};
 use rsb_report::html::site::PageSection;
 
-use crate::address::{Address, ListFilter, PageView};
+use crate::address::{Address, FleetView, ListFilter, PageView};
 use crate::assets::{FEED, ICON};
 use crate::response::PageResponse;
 use crate::site::Site;
@@ -150,11 +150,24 @@ fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
         ("Doctor", PageView::Doctor),
         ("Live", PageView::Live),
     ];
+    entries.extend(fleet_entry(site).map(|view| ("Fleet", PageView::Fleet(view))));
     // Pages that change from moment to moment, or need a server, are not exported.
     entries.retain(|(_, view)| {
         site.answers() || !matches!(view, PageView::Live | PageView::Compare(_) | PageView::Doctor)
     });
     entries
+}
+
+/// Returns the only campaign, or the list of several; `None` if there is none.
+fn fleet_entry(site: &Site<'_>) -> Option<FleetView> {
+    match site.campaigns() {
+        Ok(campaigns) => match campaigns.as_slice() {
+            [] => None,
+            [only] => Some(FleetView::of(&only.campaign)),
+            _ => Some(FleetView::default()),
+        },
+        Err(_) => Some(FleetView::default()),
+    }
 }
 
 fn search(site: &Site<'_>, view: Option<&PageView>) -> String {

@@ -7,7 +7,7 @@ use rsb_report::{RunRow, Theme};
 
 use crate::address::Address;
 use crate::name_book::NameBook;
-use crate::source::PageSource;
+use crate::source::{PageSource, SourceResult, StoredCampaign};
 
 /// Distribution of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Site<'s> {
     names: NameBook,
     /// The runs, which most names need.
     runs: OnceCell<Arc<Vec<RunRow>>>,
+    /// The campaigns, which every page may link to.
+    campaigns: OnceCell<SourceResult<Arc<Vec<StoredCampaign>>>>,
 }
 
 impl<'s> Site<'s> {
@@ -52,6 +54,7 @@ impl<'s> Site<'s> {
             linked: RefCell::default(),
             names: NameBook::default(),
             runs: OnceCell::new(),
+            campaigns: OnceCell::new(),
         }
     }
 
@@ -104,6 +107,11 @@ impl<'s> Site<'s> {
     /// Returns the stored runs, the newest first; none if the store cannot be queried.
     pub(crate) fn runs(&self) -> &[RunRow] {
         self.runs.get_or_init(|| self.source.runs().unwrap_or_default())
+    }
+
+    /// Returns the campaigns, the newest first.
+    pub(crate) fn campaigns(&self) -> &SourceResult<Arc<Vec<StoredCampaign>>> {
+        self.campaigns.get_or_init(|| self.source.campaigns())
     }
 
     pub(crate) const fn theme(&self) -> &Theme {

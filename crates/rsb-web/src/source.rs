@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use rsb_model::finding::Finding;
-use rsb_model::record::{HealthDocument, RecommendDocument, SeriesTrend, TrackedAlert};
+use rsb_model::record::{
+    CampaignDocument, CampaignNodeDocument, HealthDocument, RecommendDocument, SeriesTrend,
+    TrackedAlert,
+};
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Report, ReportInput, RunRow};
@@ -22,6 +25,9 @@ pub enum SourceError {
     /// The requested item exists, but cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// The requested item is being read, which takes a while.
+    #[error("{0}")]
+    NotReady(String),
 }
 
 /// Result of a query.
@@ -108,6 +114,36 @@ pub trait PageSource {
     /// # Errors
     /// If the directory cannot be read.
     fn live(&self) -> SourceResult<Vec<LiveRun>>;
+
+    /// Returns the campaigns of the fleet, the newest first; none if there is no fleet.
+    ///
+    /// # Errors
+    /// If the configuration of the fleet or the directory of its campaigns cannot be read.
+    fn campaigns(&self) -> SourceResult<Arc<Vec<StoredCampaign>>>;
+
+    /// Returns the progress and the verdicts of a campaign, of a moment ago.
+    ///
+    /// # Errors
+    /// If there is none, it cannot be read, or it is being read for the first time.
+    fn campaign(&self, name: &str) -> SourceResult<Arc<dyn CampaignData>>;
+}
+
+/// A campaign over the nodes of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredCampaign {
+    /// Its name.
+    pub campaign: String,
+    /// Time of its plan, if known.
+    pub planned: Option<Timestamp>,
+}
+
+/// State of a campaign.
+pub trait CampaignData {
+    /// Returns the state without the cases of the nodes.
+    fn document(&self) -> &CampaignDocument;
+
+    /// Returns a node with all its cases; `None` if the campaign does not have it.
+    fn node(&self, name: &str) -> Option<CampaignNodeDocument>;
 }
 
 /// A run with the content of its report.

@@ -15,8 +15,12 @@ use rsb_model::format::FORMAT_VERSION;
 use rsb_store::output;
 use serde::{Deserialize, Serialize};
 
+<<<<<<< HEAD
 use super::overview::CampaignOverview;
 use super::stored::StoredCampaign;
+=======
+use super::state::CampaignEntry;
+>>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 use crate::AppError;
 
 const PLAN_FILE: &str = "campaign.json";
@@ -211,6 +215,12 @@ impl CampaignDir {
         Path::new(&self.results_dir).join(&self.campaign.name)
     }
 
+    /// Returns the time of the plan, if known.
+    pub(super) fn planned(&self) -> Option<Timestamp> {
+        let file = fs::metadata(self.root().join(PLAN_FILE)).ok()?;
+        Timestamp::try_from(file.modified().ok()?).ok()
+    }
+
     /// Returns the directory of a node's own measurement.
     pub(super) fn of_node(&self, node: &str) -> String {
         node_directory(&self.results_dir, &self.campaign.name, node)
@@ -392,7 +402,27 @@ pub(super) fn file_names(dir: &Path) -> Vec<String> {
 
 /// Returns the names of the campaigns, oldest first.
 fn names(results_dir: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in entries(results_dir).unwrap_or_default() {
+        names.push(entry.name);
+    }
+    names
+}
+
+/// Returns the campaigns in `results_dir`, oldest first; none if it does not exist.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn entries(results_dir: &str) -> Result<Vec<CampaignEntry>, AppError> {
     let root = Path::new(results_dir);
+    if let Err(error) = fs::read_dir(root)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(AppError::usage(anyhow!(
+            "cannot read `{results_dir}`: {error}; set `results_dir` to a directory that you can \
+             read"
+        )));
+    }
     let mut found: Vec<(SystemTime, String)> = Vec::new();
     for name in file_names(root) {
         if let Ok(file) = fs::metadata(root.join(&name).join(PLAN_FILE)) {
@@ -400,7 +430,11 @@ fn names(results_dir: &str) -> Vec<String> {
         }
     }
     found.sort();
-    found.into_iter().map(|(_, name)| name).collect()
+    let mut entries = Vec::new();
+    for (time, name) in found {
+        entries.push(CampaignEntry { name, planned: Timestamp::try_from(time).ok() });
+    }
+    Ok(entries)
 }
 
 /// Returns an unused campaign name for today: `20261129`, `20261129-2`.

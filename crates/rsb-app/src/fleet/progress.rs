@@ -1,6 +1,6 @@
 //! Progress of the jobs of a campaign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -43,13 +43,8 @@ pub struct StatusDocument {
 impl StatusDocument {
     /// Returns whether any job may still write results.
     pub fn is_active(&self) -> bool {
-        self.nodes.iter().any(|node| node.progress.as_ref().is_some_and(is_active))
+        self.nodes.iter().any(|node| node.progress.as_ref().is_some_and(NodeProgress::is_active))
     }
-}
-
-/// Returns whether a job may still write results.
-pub(super) const fn is_active(progress: &NodeProgress) -> bool {
-    !matches!(progress, NodeProgress::Done | NodeProgress::Failed { .. })
 }
 
 /// State of the queue, current time and time limit, from which the progress of jobs is determined.
@@ -73,6 +68,15 @@ impl Observer {
         Self {
             queue: scheduler.queue(dir, &open),
             now: dir.now(),
+            silent_seconds: config.silent_minutes * 60,
+        }
+    }
+
+    /// Derives progress from markers and results only. Queries no scheduler and writes nothing.
+    pub(super) fn without_queue(config: &FleetConfig) -> Self {
+        Self {
+            queue: QueueSnapshot::not_queried(),
+            now: SystemTime::now(),
             silent_seconds: config.silent_minutes * 60,
         }
     }
@@ -151,7 +155,23 @@ impl Written {
 pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument, AppError> {
     let jobs = dir.jobs()?;
     let observer = Observer::new(dir, config, &*scheduler(config)?, &jobs);
+<<<<<<< HEAD
     let latest = latest_of_nodes(&jobs);
+=======
+    Ok(status_with(dir, &observer, &jobs))
+}
+
+/// As [`status`], with the progress that `observer` reports.
+pub(super) fn status_with(
+    dir: &CampaignDir,
+    observer: &Observer,
+    jobs: &[JobRecord],
+) -> StatusDocument {
+    let mut latest: HashMap<&str, &JobRecord> = HashMap::new();
+    for record in jobs.iter().filter(|record| record.pair.is_none()) {
+        latest.insert(&record.node, record);
+    }
+>>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
     let mut nodes = Vec::new();
     for task in &dir.campaign.tasks {
         let record = latest.get(task.node.as_str()).copied();
@@ -163,7 +183,7 @@ pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument,
             progress: record.map(|record| observer.progress(dir, record)),
         });
     }
-    for record in latest_pairs(&jobs) {
+    for record in latest_pairs(jobs) {
         nodes.push(NodeStatus {
             node: record.node.clone(),
             class: String::new(),
@@ -173,7 +193,7 @@ pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument,
         });
     }
     let campaign = dir.campaign.name.clone();
-    Ok(StatusDocument { format_version: FORMAT_VERSION, campaign, nodes })
+    StatusDocument { format_version: FORMAT_VERSION, campaign, nodes }
 }
 
 /// Returns the latest job of each node itself.
@@ -204,7 +224,7 @@ pub fn cancel(dir: &CampaignDir, config: &FleetConfig) -> Result<usize, AppError
     let scheduler = scheduler(config)?;
     let observer = Observer::new(dir, config, &*scheduler, &jobs);
     let active: Vec<&JobRecord> =
-        jobs.iter().filter(|record| is_active(&observer.progress(dir, record))).collect();
+        jobs.iter().filter(|record| observer.progress(dir, record).is_active()).collect();
     if !active.is_empty() {
         scheduler.cancel(dir, &active)?;
     }

@@ -67,9 +67,16 @@ pub(super) struct QueueSnapshot {
     pub(super) silence: Option<String>,
     /// Why single nodes do not answer.
     pub(super) silent_nodes: BTreeMap<String, String>,
+    /// Whether the engine was not queried.
+    is_unknown: bool,
 }
 
 impl QueueSnapshot {
+    /// Creates the state of an engine that is not queried.
+    pub(super) fn not_queried() -> Self {
+        Self { is_unknown: true, ..Self::default() }
+    }
+
     fn of(lines: Vec<QueueLine>) -> Self {
         let lines = lines.into_iter().map(|line| (line.job.clone(), line)).collect();
         Self { lines, ..Self::default() }
@@ -77,6 +84,9 @@ impl QueueSnapshot {
 
     /// Returns the state of a job.
     pub(super) fn answer(&self, record: &JobRecord) -> QueueAnswer<'_> {
+        if self.is_unknown {
+            return QueueAnswer::Unknown;
+        }
         if let Some(why) = self.silence.as_ref().or_else(|| self.silent_nodes.get(&record.node)) {
             return QueueAnswer::Unreachable(why);
         }

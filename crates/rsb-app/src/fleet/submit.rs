@@ -19,7 +19,11 @@ use serde_json::{Value, json};
 use super::burn_in::Segments;
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
+<<<<<<< HEAD
 use super::progress::{Observer, is_active, latest_of_nodes, latest_pairs};
+=======
+use super::progress::{Observer, latest_pairs};
+>>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 use super::scheduler::{Scheduler, scheduler};
 use super::{plan_for, report};
 use crate::AppError;
@@ -266,7 +270,7 @@ impl Submission<'_> {
         let observer = Observer::new(self.dir, self.config, self.scheduler, &jobs);
         jobs.retain(|record| {
             let progress = observer.progress(self.dir, record);
-            is_active(&progress) && !matches!(progress, NodeProgress::NotReachable { .. })
+            progress.is_active() && !matches!(progress, NodeProgress::NotReachable { .. })
         });
         jobs
     }
@@ -421,7 +425,7 @@ fn missing_jobs(
         let steps = steps_of(dir, task, &step_runs(dir, &dir.of_node(&task.node), say)?);
         let record = latest.get(task.node.as_str());
         let progress = record.map(|record| observer.progress(dir, record));
-        if steps.is_empty() || progress.as_ref().is_some_and(is_active) {
+        if steps.is_empty() || progress.as_ref().is_some_and(NodeProgress::is_active) {
             if let Some(NodeProgress::Stale { why } | NodeProgress::NotReachable { why }) = progress
             {
                 say(&format!("note: {} is not submitted again: {why}", task.node));

@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rsb_fleet::{
-    FleetConfig, FleetReport, HardwareClass, NodeProgress, NodeState, SkippedNode, drain_advice,
-};
+use rsb_fleet::{FleetConfig, FleetReport, HardwareClass, SkippedNode, drain_advice};
 use rsb_model::Verdict;
 use rsb_model::record::{FleetComparison, FleetComparisonRow, SoftwareChange};
+use rsb_report::campaign::{ProgressText, job_counts, state_word};
 use rsb_report::number::{
     count_words, format_count, format_interval, format_percent, format_threshold,
 };
-use rsb_report::{Cell, Column, Style, Table, Tone, comparison};
+use rsb_report::{Cell, Column, Style, Table, comparison};
 
+<<<<<<< HEAD
 use super::progress::NodeStatus;
 use super::{
     BurnInReport, CampaignOverview, FleetDocument, NodesDocument, PlanDocument, StatusDocument,
 };
+=======
+use super::{BurnInReport, FleetDocument, NodesDocument, PlanDocument, StatusDocument};
+>>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 
 /// Returns the nodes as a table, then the differences within each class.
 pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
@@ -43,7 +46,7 @@ fn paragraph(lines: &[String]) -> String {
 }
 
 /// Returns missing GPUs and differing software of the classes, one line each.
-fn differences(classes: &[HardwareClass]) -> Vec<String> {
+pub(super) fn differences(classes: &[HardwareClass]) -> Vec<String> {
     let mut lines = Vec::new();
     for class in classes {
         let mut short: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
@@ -98,7 +101,7 @@ pub fn plan_text(document: &PlanDocument, style: Style) -> String {
     )
 }
 
-fn skipped_lines(skipped: &[SkippedNode]) -> Vec<String> {
+pub(super) fn skipped_lines(skipped: &[SkippedNode]) -> Vec<String> {
     skipped.iter().map(|node| format!("skipped: {}", node.reason)).collect()
 }
 
@@ -106,13 +109,8 @@ fn skipped_lines(skipped: &[SkippedNode]) -> Vec<String> {
 pub fn status_text(document: &StatusDocument, style: Style) -> String {
     let columns = ["node", "job", "state", "details"].map(Column::left);
     let mut table = Table::new(columns);
-    let mut counts: Vec<(usize, &str)> = Vec::new();
     for node in &document.nodes {
-        let state = state_of(node);
-        match counts.iter_mut().find(|(_, known)| *known == state.word) {
-            Some((count, _)) => *count += 1,
-            None => counts.push((1, state.word)),
-        }
+        let state = ProgressText::of(node.progress.as_ref());
         let pair = node.pair.as_ref();
         let pair =
             pair.map(|pair| format!("turn {} of the pairs of {}. ", pair.turn, pair.suspect));
@@ -123,32 +121,8 @@ pub fn status_text(document: &StatusDocument, style: Style) -> String {
             Cell::from(pair.unwrap_or_default() + &state.details),
         ]);
     }
-    format!("{}{}: {}\n", table.text(style), document.campaign, count_words(&counts))
-}
-
-/// State of a job in words.
-struct JobState {
-    word: &'static str,
-    tone: Tone,
-    details: String,
-}
-
-fn state_of(node: &NodeStatus) -> JobState {
-    let (word, tone, details) = match &node.progress {
-        None => ("not submitted", Tone::Caution, String::new()),
-        Some(NodeProgress::Queued { why }) => ("queued", Tone::Dim, why.clone()),
-        Some(NodeProgress::Running { case, done, total, eta_seconds }) => {
-            let case = case.as_deref().unwrap_or_default();
-            let left = eta_seconds.map(|left| format!(", {} min left", left.div_ceil(60)));
-            let left = left.unwrap_or_default();
-            ("running", Tone::Plain, format!("{done} of {total} results{left} {case}"))
-        }
-        Some(NodeProgress::Done) => ("done", Tone::Good, String::new()),
-        Some(NodeProgress::Failed { why }) => ("failed", Tone::Bad, why.clone()),
-        Some(NodeProgress::NotReachable { why }) => ("not reachable", Tone::Bad, why.clone()),
-        Some(NodeProgress::Stale { why }) => ("stale", Tone::Caution, why.clone()),
-    };
-    JobState { word, tone, details }
+    let counts = job_counts(document.nodes.iter().map(|node| node.progress.as_ref()));
+    format!("{}{}: {counts}\n", table.text(style), document.campaign)
 }
 
 /// Returns the verdicts, common causes, classes with too many slow nodes, and the next step.
@@ -158,7 +132,7 @@ pub fn report_text(document: &FleetDocument, style: Style) -> String {
     let mut table = Table::new(columns.into_iter().chain([Column::wrapped("reason")]));
     let mut counts: Vec<(usize, &str)> = Vec::new();
     for node in &report.nodes {
-        let (word, tone) = verdict_word(node.state);
+        let (word, tone) = state_word(node.state);
         match counts.iter_mut().find(|(_, known)| *known == word) {
             Some((count, _)) => *count += 1,
             None => counts.push((1, word)),
@@ -210,7 +184,7 @@ pub fn overview_text(overview: &CampaignOverview, style: Style) -> String {
 
 /// Returns the time and the state of the GPUs of each node in a burn-in, with the case that changed
 /// most between the first and the last segments.
-fn burn_in_lines(report: &BurnInReport) -> Vec<String> {
+pub(super) fn burn_in_lines(report: &BurnInReport) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, node) in &report.nodes {
         let hours = node.measured_seconds as f64 / 3600.0;
@@ -240,7 +214,7 @@ fn burn_in_lines(report: &BurnInReport) -> Vec<String> {
 }
 
 /// Returns common causes, and classes of which too many nodes look slow.
-fn group_lines(report: &FleetReport) -> Vec<String> {
+pub(super) fn group_lines(report: &FleetReport) -> Vec<String> {
     let mut lines = Vec::new();
     for cause in &report.causes {
         let worst = cause.slower_percent.values().copied().fold(0.0, f64::max);
@@ -259,17 +233,6 @@ fn group_lines(report: &FleetReport) -> Vec<String> {
         ));
     }
     lines
-}
-
-const fn verdict_word(state: NodeState) -> (&'static str, Tone) {
-    match state {
-        NodeState::Ok => ("ok", Tone::Good),
-        NodeState::Slow => ("slow", Tone::Bad),
-        NodeState::Undecided => ("undecided", Tone::Caution),
-        NodeState::NotMeasured => ("not measured", Tone::Caution),
-        NodeState::Failed => ("failed", Tone::Bad),
-        NodeState::Error => ("error", Tone::Bad),
-    }
 }
 
 /// Returns a command for each slow node.

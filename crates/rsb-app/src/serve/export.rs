@@ -25,7 +25,8 @@ pub fn export(stored: &Arc<Stored>, dir: &Path) -> Result<usize, AppError> {
             results.display()
         )));
     }
-    let source = StoreSource::open(stored, &mut |event| (stored.tell)(event))?;
+    let source =
+        StoreSource::open(stored, &mut |event| (stored.tell)(event))?.with_complete_campaigns();
     output::create_dir(dir).map_err(output_error)?;
     output::create_dir(&dir.join("api")).map_err(output_error)?;
     let site = super::site(&source, Medium::Exported);

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::{self, Judge};
@@ -22,11 +23,13 @@ use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, Series, SeriesName, Store};
 use rsb_web::source::{
-    CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource,
-    PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
+    CampaignData, CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData,
+    PageSource, PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCampaign,
+    StoredCase, StoredMachine,
 };
 use rsb_web::{NameBook, PageResponse};
 
+use super::campaigns::PATIENCE;
 use super::stored::{Stamp, Stored};
 use crate::history::NewestRun;
 use crate::report;
@@ -51,6 +54,8 @@ pub(super) struct StoreSource {
     judge: Judge,
     /// State of the stored files when the store was last refreshed.
     stamp: RefCell<Stamp>,
+    /// Time for which a page waits for the state of a campaign.
+    patience: Duration,
 }
 
 impl StoreSource {
@@ -60,7 +65,15 @@ impl StoreSource {
         listener: &mut Listener<'_>,
     ) -> Result<Self, AppError> {
         let stamp = RefCell::new(stored.stamp());
-        Ok(Self { stored: Arc::clone(stored), judge: stored.judge(listener)?, stamp })
+        let judge = stored.judge(listener)?;
+        Ok(Self { stored: Arc::clone(stored), judge, stamp, patience: PATIENCE })
+    }
+
+    /// Waits until the state of a campaign is read completely, as an export requires.
+    #[must_use]
+    pub(super) const fn with_complete_campaigns(mut self) -> Self {
+        self.patience = Duration::MAX;
+        self
     }
 
     /// Returns the configured names.
@@ -476,5 +489,13 @@ impl PageSource for StoreSource {
             live.push(LiveRun { run: one.run, planned: one.planned, progress: one.progress });
         }
         Ok(live)
+    }
+
+    fn campaigns(&self) -> SourceResult<Arc<Vec<StoredCampaign>>> {
+        self.stored.campaigns.list(self.patience)
+    }
+
+    fn campaign(&self, name: &str) -> SourceResult<Arc<dyn CampaignData>> {
+        self.stored.campaigns.state(name, self.patience)
     }
 }

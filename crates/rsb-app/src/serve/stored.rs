@@ -18,12 +18,14 @@ use rsb_web::source::{
     StoredMachine,
 };
 
+use super::campaigns::Campaigns;
 use crate::{AppError, ProjectContext, ProjectPaths};
 
 /// The project, and cached answers.
 pub struct Stored {
     pub(super) project: ProjectContext,
     pub(super) answers: Answers,
+    pub(super) campaigns: Campaigns,
     pub(super) names: NameBook,
     /// Arguments that name the same paths, for commands on pages.
     pub(super) arguments: String,
@@ -61,8 +63,13 @@ impl Stored {
             machines: project.config.machines.clone(),
             forge: origin.and_then(|url| Forge::from_remote(&url)),
         };
+<<<<<<< HEAD
         let arguments = paths.arguments_of_store();
         Ok(Self { project, answers: Answers::default(), names, arguments, tell })
+=======
+        let (answers, campaigns) = (Answers::default(), Campaigns::default());
+        Ok(Self { project, answers, campaigns, names, tell })
+>>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
     }
 
     /// Draws simulated results, too, if `is_requested` or configured.
