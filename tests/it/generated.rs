@@ -48,6 +48,8 @@ fn check_section(path: &Path, name: &str, text: &str) {
 fn schemas_follow_the_types() {
     let schemas = [
         ("benchmark-result", schema_of::<rsb_model::BenchmarkResult>()),
+        ("campaign", schema_of::<rsb_model::record::CampaignDocument>()),
+        ("campaign-node", schema_of::<rsb_model::record::CampaignNodeDocument>()),
         ("comparison-result", schema_of::<rsb_model::ComparisonResult>()),
         ("compatibility", schema_of::<rsb_model::record::CompatibilityDocument>()),
         ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),

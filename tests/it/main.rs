@@ -31,6 +31,8 @@ mod first_screen;
 mod fleet;
 mod fleet_faults;
 mod fleet_kubernetes;
+#[cfg(feature = "serve")]
+mod fleet_pages;
 mod fleet_ssh;
 #[cfg(feature = "postgres")]
 mod fleet_store;

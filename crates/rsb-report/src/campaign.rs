@@ -1,9 +1,11 @@
 //! Words for the state of a campaign, its nodes and their jobs.
 
-use rsb_model::record::{CampaignDocument, CaseDeviation, NodeProgress, NodeState};
+use rsb_model::record::{CampaignDocument, CampaignNode, CaseDeviation, NodeProgress, NodeState};
 
 use crate::number::{count_words, format_count, format_interval, format_percent};
-use crate::style::Tone;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::trend::short;
 
 /// Returns the word for the state of a node, and its tone.
 pub const fn state_word(state: NodeState) -> (&'static str, Tone) {
@@ -72,7 +74,7 @@ pub fn headline(document: &CampaignDocument) -> (Tone, String) {
         (ok, "ok"),
         (undecided, "undecided"),
         (failed, "failed"),
-        (error, "without a result"),
+        (error, "error"),
         (running, "being measured"),
         (queued, "queued"),
         (not_measured, "not measured"),
@@ -126,4 +128,65 @@ pub fn deviation_text(one: &CaseDeviation) -> String {
 /// Formats a standard deviation between nodes: `0.15 %`.
 pub fn spread_text(percent: f64) -> String {
     format!("{percent:.2} %")
+}
+
+/// Returns the evidence about a node, the command that takes it out of service, and what to do next.
+pub fn node_text(node: &CampaignNode, style: Style) -> String {
+    let (word, tone) = state_word(node.state);
+    let mut text = format!("{}: {}\n", node.name, style.paint(tone, word));
+    let mut line = |line: &str| match line {
+        "" => text.push('\n'),
+        line => text.push_str(&style.wrap(line, 0)),
+    };
+    line(&node.reason);
+    if let Some(one) = &node.evidence {
+        line("");
+        line(&format!("clearest case: {}", short(&one.case)));
+        line(&format!("time against its class: {}", deviation_text(one)));
+        let peers = format_count(one.peers, "node", "nodes");
+        line(&format!("spread of {peers}: {}", spread_text(one.spread_percent)));
+    }
+    line("");
+    line(&format!("class: {}", node.class));
+    let ProgressText { word, details, .. } = ProgressText::of(node.progress.as_ref());
+    line(&format!("job: {word} {details}"));
+    if let Some(command) = &node.advice {
+        line("");
+        line("To take it out of service; nothing was run:");
+        line(command);
+    }
+    if let Some(next) = &node.next {
+        line("");
+        line(next);
+    }
+    text
+}
+
+/// Returns the hardware classes with their spread, and the differences between their nodes.
+pub fn classes_text(document: &CampaignDocument, style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("class"),
+        Column::right("nodes"),
+        Column::right("judged"),
+        Column::right("look slow"),
+        Column::right("spread"),
+        Column::elided("widest case"),
+    ]);
+    for class in &document.classes {
+        let widest = class.widest.as_ref().map(|one| short(&one.case)).unwrap_or_default();
+        table.push([
+            Cell::from(&class.name),
+            Cell::from(class.nodes.to_string()),
+            Cell::from(class.judged.to_string()),
+            Cell::from(class.suspects.to_string()),
+            Cell::from(class.spread_percent.map_or_else(String::new, spread_text)),
+            Cell::from(widest),
+        ]);
+    }
+    let mut text = table.text(style);
+    for line in document.notes.iter().chain(&document.problems) {
+        text.push('\n');
+        text.push_str(&style.wrap(line, 0));
+    }
+    text
 }

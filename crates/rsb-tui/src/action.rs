@@ -51,6 +51,8 @@ pub enum Action {
     Sort,
     /// Show or hide series of a single run.
     ToggleSingle,
+    /// Show the evidence about the selected node.
+    ShowNode,
     /// Compare the runs around the step of the selected series.
     CompareStep,
     /// Ask for a note on the step of the selected series, to acknowledge it.

@@ -191,6 +191,31 @@ fn of_stage(state: &State) -> Vec<Binding> {
             }
             all.push(reload);
         }
+        Stage::Fleet => {
+            let copies = [
+                bind(Action::CopyCommand, &[Char('y')], "y", "copy command").about(
+                    "copies the command that takes the node out of service, or else continues or \
+                     shows the campaign",
+                ),
+                bind(Action::CopyId, &[Char('Y')], "Y", "").about("copies the name of the node"),
+            ];
+            if state.lists_nodes() {
+                all.push(
+                    bind(Action::ShowNode, ENTER, "Enter", "evidence")
+                        .about("shows the evidence about the node, and what to do"),
+                );
+                all.extend(copies);
+                all.push(search);
+                all.extend(turns);
+                all.extend(moves());
+            } else {
+                all.push(bind(Action::Back, ESC, "Esc", "nodes").about("goes back to the nodes"));
+                all.extend(copies);
+                all.extend(turns);
+                all.extend(scrolls());
+            }
+            all.push(reload);
+        }
         _ => {
             all.extend(turns);
             all.extend([find, next, reload]);
@@ -271,7 +296,8 @@ fn everywhere(state: &State) -> Vec<Binding> {
                 .about("shows the current or last run"),
         );
     }
-    if !state.shows_run && !state.place().search.is_empty() {
+    let is_back_bound = state.stage == Stage::Fleet && !state.lists_nodes();
+    if !state.shows_run && !state.place().search.is_empty() && !is_back_bound {
         let (word, about) = if state.filters_rows() {
             ("show all", "clears the filter")
         } else {
@@ -288,22 +314,23 @@ fn everywhere(state: &State) -> Vec<Binding> {
         bind(Action::Help, &[Char('?')], "?", "help").about("shows the keys of this page"),
         quit(),
     ]);
-    all.extend(
-        PAGES.map(|(stage, keys, key)| {
-            bind(Action::GoTo(stage), keys, key, "").about(stage.title())
-        }),
-    );
+    for (stage, keys, key) in PAGES {
+        if state.stages().contains(&stage) {
+            all.push(bind(Action::GoTo(stage), keys, key, "").about(stage.title()));
+        }
+    }
     all
 }
 
 /// Keys of the pages.
-const PAGES: [(Stage, &[Key], &str); 6] = [
+const PAGES: [(Stage, &[Key], &str); 7] = [
     (Stage::Measure, &[Char('1')], "1"),
     (Stage::Components, &[Char('2')], "2"),
     (Stage::GpuPerformance, &[Char('3')], "3"),
     (Stage::Comparison, &[Char('4')], "4"),
     (Stage::History, &[Char('5')], "5"),
     (Stage::Doctor, &[Char('6')], "6"),
+    (Stage::Fleet, &[Char('7')], "7"),
 ];
 
 const fn quit() -> Binding {

@@ -65,6 +65,8 @@ pub enum Subject {
     History,
     /// Findings of the machine check, and the environment.
     Machine,
+    /// Progress and verdicts of the newest campaign.
+    Fleet,
 }
 
 impl Subject {
@@ -77,6 +79,7 @@ impl Subject {
             Self::Comparison => "the comparison",
             Self::History => "the history",
             Self::Machine => "the machine",
+            Self::Fleet => "the campaign",
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use rsb_model::finding::Finding;
 use rsb_model::record::{
-    HealthDocument, RecommendDocument, ThresholdCheck, TrackedAlert, TrendDocument,
+    CampaignDocument, HealthDocument, RecommendDocument, ThresholdCheck, TrackedAlert,
+    TrendDocument,
 };
 use rsb_model::{ComparisonResult, Environment, Event, Reason, Run, RunStatus, Timestamp};
 use rsb_report::{BaselineRow, RunRow};
@@ -70,6 +71,8 @@ pub enum Message {
     Ended(Result<Box<RunEnd>, String>),
     /// The run was stored permanently, in this file.
     Kept(String),
+    /// Loaded data may have changed, because what it describes continues.
+    Due(Subject),
     /// A command other than loading or measuring has finished.
     Done,
     /// The program printed a message for the user.
@@ -105,6 +108,8 @@ pub enum LoadedDocument {
         /// The environment.
         environment: Box<Environment>,
     },
+    /// The newest campaign over the nodes of a fleet.
+    Fleet(Box<CampaignDocument>),
 }
 
 /// Status of a component.

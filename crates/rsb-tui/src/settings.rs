@@ -44,6 +44,8 @@ pub struct InterfaceSettings {
     pub author: String,
     /// Arguments of every copied command, each after a space.
     pub arguments: String,
+    /// Whether there is a campaign over the nodes of a fleet.
+    pub has_fleet: bool,
 }
 
 impl Default for InterfaceSettings {
@@ -60,6 +62,7 @@ impl Default for InterfaceSettings {
             draws_simulated: false,
             author: String::new(),
             arguments: String::new(),
+            has_fleet: false,
         }
     }
 }

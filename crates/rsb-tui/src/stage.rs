@@ -21,10 +21,12 @@ pub enum Stage {
     History,
     /// Problems of the machine and how to fix them.
     Doctor,
+    /// The newest campaign over the nodes of a fleet.
+    Fleet,
 }
 
 impl Stage {
-    /// All stages, in the order of the tabs.
+    /// The stages that are always shown, in the order of the tabs.
     pub const ALL: [Self; 6] = [
         Self::Measure,
         Self::Components,
@@ -33,6 +35,21 @@ impl Stage {
         Self::History,
         Self::Doctor,
     ];
+
+    const WITH_FLEET: [Self; 7] = [
+        Self::Measure,
+        Self::Components,
+        Self::GpuPerformance,
+        Self::Comparison,
+        Self::History,
+        Self::Doctor,
+        Self::Fleet,
+    ];
+
+    /// Returns the shown stages, in the order of the tabs.
+    pub(crate) const fn shown(has_fleet: bool) -> &'static [Self] {
+        if has_fleet { &Self::WITH_FLEET } else { &Self::ALL }
+    }
 
     /// Returns the name.
     pub const fn title(self) -> &'static str {
@@ -43,6 +60,15 @@ impl Stage {
             Self::Comparison => "Comparison",
             Self::History => "History",
             Self::Doctor => "Doctor",
+            Self::Fleet => "Fleet",
+        }
+    }
+
+    /// Returns the name for a narrow terminal.
+    pub(crate) const fn short_title(self) -> &'static str {
+        match self {
+            Self::GpuPerformance => "GPU",
+            other => other.title(),
         }
     }
 
@@ -57,6 +83,7 @@ impl Stage {
             Self::Comparison => "two runs compared: the slower cases first, each with its reason",
             Self::History => "the trend of each case over the stored runs, and its changes",
             Self::Doctor => "problems of this machine and how to fix them, and its description",
+            Self::Fleet => "the newest campaign: nodes that are not ok first, with what to do",
         }
     }
 
@@ -65,17 +92,17 @@ impl Stage {
         matches!(self, Self::Measure | Self::Components | Self::GpuPerformance)
     }
 
-    pub(crate) fn next(self) -> Self {
-        self.step(1)
+    pub(crate) fn next(self, stages: &[Self]) -> Self {
+        self.step(stages, 1)
     }
 
-    pub(crate) fn previous(self) -> Self {
-        self.step(Self::ALL.len() - 1)
+    pub(crate) fn previous(self, stages: &[Self]) -> Self {
+        self.step(stages, stages.len() - 1)
     }
 
-    fn step(self, by: usize) -> Self {
-        let at = Self::ALL.iter().position(|stage| *stage == self).unwrap_or(0);
-        Self::ALL.get((at + by) % Self::ALL.len()).copied().unwrap_or(self)
+    fn step(self, stages: &[Self], by: usize) -> Self {
+        let at = stages.iter().position(|stage| *stage == self).unwrap_or(0);
+        stages.get((at + by) % stages.len()).copied().unwrap_or(self)
     }
 }
 

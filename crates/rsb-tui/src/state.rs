@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rsb_model::finding::Finding;
-use rsb_model::record::SeriesTrend;
+use rsb_model::record::{CampaignDocument, CampaignNode, SeriesTrend};
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::charts::ChartSelection;
 use rsb_report::{BaselineRow, Chart, Report, RunRow};
@@ -132,6 +132,7 @@ pub struct State {
     pub(crate) machine: Loadable<MachinePage>,
     /// The last note, until the history shows it.
     pub(crate) note: Option<NotePanel>,
+    pub(crate) fleet: Loadable<Box<CampaignDocument>>,
     pub(crate) run: Option<RunPage>,
     /// Whether to compare the run that just ended once the list of runs is loaded.
     pub(crate) compares_next: bool,
@@ -161,6 +162,7 @@ impl State {
             history: Loadable::Absent,
             machine: Loadable::Absent,
             note: None,
+            fleet: Loadable::Absent,
             run: None,
             compares_next: false,
             leaves_after_run: None,
@@ -199,12 +201,34 @@ impl State {
     /// Returns whether a search on this page hides the rows that do not match. On other pages, a
     /// search scrolls to the match.
     pub(crate) fn filters_rows(&self) -> bool {
-        self.stage.offers_runs() || self.stage == Stage::History
+        self.stage.offers_runs() || matches!(self.stage, Stage::History | Stage::Fleet)
     }
 
     /// Returns whether the page lists the series of the history.
     pub(crate) fn lists_series(&self) -> bool {
         self.stage == Stage::History && self.place().view == 0
+    }
+
+    /// Returns whether the page lists the nodes of a campaign.
+    pub(crate) fn lists_nodes(&self) -> bool {
+        self.stage == Stage::Fleet && self.place().view == 0
+    }
+
+    /// Returns the nodes of the campaign that match the search.
+    pub(crate) fn listed_nodes(&self) -> Vec<&CampaignNode> {
+        let search = self.place().search.to_lowercase();
+        let nodes = self.fleet.present().map_or(&[][..], |document| &document.nodes);
+        nodes.iter().filter(|node| node.name.to_lowercase().contains(&search)).collect()
+    }
+
+    pub(crate) fn selected_node(&self) -> Option<&CampaignNode> {
+        let listed = self.listed_nodes();
+        listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
+    }
+
+    /// Returns the shown stages, in the order of the tabs.
+    pub(crate) const fn stages(&self) -> &'static [Stage] {
+        Stage::shown(self.settings.has_fleet)
     }
 
     /// Returns the listed series of the history, in order.
@@ -271,6 +295,7 @@ impl State {
             Stage::Comparison => (Subject::Runs, matches!(self.stored, Loadable::Absent)),
             Stage::History => (Subject::History, matches!(self.history, Loadable::Absent)),
             Stage::Doctor => (Subject::Machine, matches!(self.machine, Loadable::Absent)),
+            Stage::Fleet => (Subject::Fleet, matches!(self.fleet, Loadable::Absent)),
         };
         is_absent.then_some(subject)
     }
@@ -283,6 +308,7 @@ impl State {
             Subject::Comparison => self.comparison = Loadable::Loading,
             Subject::History => self.history = Loadable::Loading,
             Subject::Machine => self.machine = Loadable::Loading,
+            Subject::Fleet => self.fleet = Loadable::Loading,
             Subject::Run => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Tests: pictures at four sizes, verdict colors, recorded events, random keys, and a simulated
 //! user who only reads the help.
 
+mod fleet;
 mod newcomer;
 mod pages;
 mod pictures;

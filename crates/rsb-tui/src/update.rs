@@ -12,7 +12,7 @@ use crate::command::{Command, Subject};
 use crate::message::{Key, Message};
 use crate::run_page::RunPage;
 use crate::stage::Stage;
-use crate::state::{Overlay, State};
+use crate::state::{Loadable, Overlay, State};
 
 /// Applies `message` to `state`, and returns the commands to execute in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Command> {
@@ -47,6 +47,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
         Message::Planned(plan) => with_picture(arrive::on_plan(state, plan)),
         Message::Ended(end) => with_picture(arrive::on_run_end(state, end)),
         Message::Kept(path) => with_picture(arrive::on_stored(state, path)),
+        Message::Due(subject) => due(state, subject),
         Message::Done => {
             let wanted = reload(state, Subject::Runs);
             with_picture(wanted)
@@ -139,6 +140,18 @@ fn reload(state: &mut State, subject: Subject) -> Vec<Command> {
     }
     state.expect(subject);
     vec![Command::Load(subject)]
+}
+
+/// Loads `subject` again while its page stays visible; if another page is shown, when it is next.
+fn due(state: &mut State, subject: Subject) -> Vec<Command> {
+    if subject != Subject::Fleet {
+        return Vec::new();
+    }
+    if state.stage == Stage::Fleet && !state.shows_run && !state.is_measuring() {
+        return vec![Command::Load(subject)];
+    }
+    state.fleet = Loadable::Absent;
+    Vec::new()
 }
 
 fn go_to(state: &mut State, stage: Stage) -> Vec<Command> {

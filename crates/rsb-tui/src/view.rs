@@ -1,6 +1,7 @@
 //! Drawing of the state. The output depends only on the state, not on previous frames.
 
 mod canvas;
+mod fleet;
 mod history;
 mod launch;
 mod overlay;
@@ -60,16 +61,17 @@ const fn row(area: Rect, at: u16) -> Rect {
 /// Draws the stages side by side. If there is not enough room, draws only the current stage and its
 /// position.
 fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 4).sum();
+    let (stages, width) = (state.stages(), usize::from(area.width));
+    let fits = |title: &dyn Fn(Stage) -> &'static str| {
+        stages.iter().map(|stage| title(*stage).len() + 4).sum::<usize>() <= width
+    };
+    let is_short = !fits(&Stage::title);
     let mut x = area.x;
-    if needed > usize::from(area.width) {
-        let at = Stage::ALL.iter().position(|stage| *stage == state.stage).unwrap_or(0) + 1;
+    if is_short && !fits(&Stage::short_title) {
+        let at = stages.iter().position(|stage| *stage == state.stage).unwrap_or(0) + 1;
         let parts = [
             (" ‹ ".to_owned(), Action::PreviousStage),
-            (
-                format!(" {at}/{} {} ", Stage::ALL.len(), state.stage.title()),
-                Action::GoTo(state.stage),
-            ),
+            (format!(" {at}/{} {} ", stages.len(), state.stage.title()), Action::GoTo(state.stage)),
             (" › ".to_owned(), Action::NextStage),
         ];
         for (text, action) in parts {
@@ -82,13 +84,14 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         }
         return;
     }
-    for (number, stage) in (1..).zip(Stage::ALL) {
+    for (number, stage) in (1..).zip(stages.iter().copied()) {
+        let title = if is_short { stage.short_title() } else { stage.title() };
         let is_shown = stage == state.stage;
         let look = if is_shown { Palette::selection_style() } else { canvas.palette().key() };
         x = canvas.button(
             (x, area.y),
             area.right(),
-            &format!(" {number} {} ", stage.title()),
+            &format!(" {number} {title} "),
             look,
             Action::GoTo(stage),
         );

@@ -3,11 +3,8 @@
 mod case;
 mod cases;
 mod compare;
-<<<<<<< HEAD
 mod decision;
-=======
 mod fleet;
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 mod listing;
 mod live;
 mod machines;
@@ -18,11 +15,8 @@ mod run;
 mod state;
 
 pub(crate) use case::history;
-<<<<<<< HEAD
 pub use decision::{DECISION, DecisionFields, RefusedDecision, decision_link, decision_page};
-=======
 pub(crate) use fleet::node_of as fleet_node;
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 pub use live::EVENTS as LIVE_EVENTS;
 pub(crate) use origin::headline as change_headline;
 pub(crate) use overview::moved_cases;

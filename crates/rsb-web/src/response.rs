@@ -3,11 +3,7 @@
 /// A response to a request, independent of the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageResponse {
-<<<<<<< HEAD
-    /// HTTP status: 200, 400, 404 or 500; of a form also 403 or 409.
-=======
-    /// HTTP status: 200, 400, 404, 500 or 503.
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
+    /// HTTP status: 200, 400, 404, 500 or 503; of a form also 403 or 409.
     pub status: u16,
     /// MIME type of the body.
     pub content_type: &'static str,

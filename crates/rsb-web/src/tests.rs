@@ -1,5 +1,6 @@
 //! Tests of the pages as a reader, a screen reader, an attacker and a program use them.
 
+mod fleet;
 mod made_up;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -142,6 +143,7 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
         "api/cases",
         "api/compare",
         "api/doctor",
+        "api/fleet",
         "api/live",
         "api/machines",
         "api/models",
@@ -156,6 +158,7 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
         "compare",
         "doctor",
         "favicon.svg",
+        "fleet",
         "live",
         "machines",
         "models",

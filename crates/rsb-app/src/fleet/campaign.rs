@@ -15,12 +15,9 @@ use rsb_model::format::FORMAT_VERSION;
 use rsb_store::output;
 use serde::{Deserialize, Serialize};
 
-<<<<<<< HEAD
 use super::overview::CampaignOverview;
 use super::stored::StoredCampaign;
-=======
 use super::state::CampaignEntry;
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 use crate::AppError;
 
 const PLAN_FILE: &str = "campaign.json";

@@ -155,9 +155,6 @@ impl Written {
 pub fn status(dir: &CampaignDir, config: &FleetConfig) -> Result<StatusDocument, AppError> {
     let jobs = dir.jobs()?;
     let observer = Observer::new(dir, config, &*scheduler(config)?, &jobs);
-<<<<<<< HEAD
-    let latest = latest_of_nodes(&jobs);
-=======
     Ok(status_with(dir, &observer, &jobs))
 }
 
@@ -167,11 +164,7 @@ pub(super) fn status_with(
     observer: &Observer,
     jobs: &[JobRecord],
 ) -> StatusDocument {
-    let mut latest: HashMap<&str, &JobRecord> = HashMap::new();
-    for record in jobs.iter().filter(|record| record.pair.is_none()) {
-        latest.insert(&record.node, record);
-    }
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
+    let latest = latest_of_nodes(jobs);
     let mut nodes = Vec::new();
     for task in &dir.campaign.tasks {
         let record = latest.get(task.node.as_str()).copied();

@@ -137,19 +137,11 @@ impl MeasuredFleet {
         let mut burn_in = duration_seconds
             .map(|duration_seconds| BurnInReport { duration_seconds, ..BurnInReport::default() });
         let mut ends = Vec::new();
-<<<<<<< HEAD
         let known: BTreeMap<&str, &FleetNode> =
             dir.campaign.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for task in &dir.campaign.tasks {
             let runs = step_runs(dir, &dir.of_node(&task.node), say)?;
             let scheduler = known.get(task.node.as_str()).copied();
-=======
-        let scheduled: HashMap<&str, &FleetNode> =
-            dir.campaign.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-        for task in &dir.campaign.tasks {
-            let runs = step_runs(&dir.of_node(&task.node), say);
-            let scheduler = scheduled.get(task.node.as_str()).copied();
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
             let mut node = scheduler.cloned().unwrap_or_else(|| FleetNode::new(&task.node));
             if let Some(step) = runs.values().next() {
                 add_probe(&mut node, &step.run.environment);
@@ -163,21 +155,13 @@ impl MeasuredFleet {
             listed.push(node);
         }
         let hardware = hardware_classes(&listed, &config.attributes);
-<<<<<<< HEAD
         let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
-=======
-        let mut classes: HashMap<&str, &str> = HashMap::new();
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
         for class in &hardware {
             classes.extend(class.nodes.iter().map(|node| (node.as_str(), class.name.as_str())));
         }
         for node in &mut nodes {
-<<<<<<< HEAD
             let class = classes.get(node.name.as_str()).copied().unwrap_or_default();
             class.clone_into(&mut node.class);
-=======
-            node.class = classes.get(node.name.as_str()).copied().unwrap_or_default().to_owned();
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
         }
         if let Some(burn_in) = &mut burn_in {
             let rule = &config.verdict;

@@ -12,14 +12,10 @@ use rsb_report::number::{
 };
 use rsb_report::{Cell, Column, Style, Table, comparison};
 
-<<<<<<< HEAD
 use super::progress::NodeStatus;
 use super::{
     BurnInReport, CampaignOverview, FleetDocument, NodesDocument, PlanDocument, StatusDocument,
 };
-=======
-use super::{BurnInReport, FleetDocument, NodesDocument, PlanDocument, StatusDocument};
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
 
 /// Returns the nodes as a table, then the differences within each class.
 pub fn nodes_text(document: &NodesDocument, style: Style) -> String {

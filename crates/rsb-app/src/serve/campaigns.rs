@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rsb_model::record::{CampaignDocument, CampaignNodeDocument};
 use rsb_web::source::{CampaignData, SourceError, SourceResult, StoredCampaign};
 
-use crate::error_chain;
+use super::source::source_error;
 use crate::fleet::{self, CampaignState};
 
 /// Time for which a page waits for a new state before it shows the previous one.
@@ -98,7 +98,7 @@ impl Campaigns {
     pub(super) fn list(&self, patience: Duration) -> SourceResult<Arc<Vec<StoredCampaign>>> {
         let list = self.list.get(patience, || {
             let mut campaigns = Vec::new();
-            for entry in fleet::campaigns().map_err(unreadable)? {
+            for entry in fleet::campaigns().map_err(|error| source_error(&error))? {
                 campaigns.push(StoredCampaign { campaign: entry.name, planned: entry.planned });
             }
             Ok(campaigns)
@@ -116,8 +116,9 @@ impl Campaigns {
             return Err(SourceError::NotThere(format!("no campaign is called `{name}`")));
         }
         let owned = name.to_owned();
-        let state =
-            self.kept(name).get(patience, move || CampaignState::read(&owned).map_err(unreadable));
+        let state = self.kept(name).get(patience, move || {
+            CampaignState::read(&owned).map_err(|error| source_error(&error))
+        });
         let state = state.unwrap_or_else(|| {
             Err(SourceError::NotReady(format!("The campaign {name} is being read")))
         })?;
@@ -137,10 +138,6 @@ impl Campaigns {
         states.insert(0, kept);
         state
     }
-}
-
-fn unreadable(error: crate::AppError) -> SourceError {
-    SourceError::Unreadable(error_chain(&error.error))
 }
 
 impl CampaignData for CampaignState {

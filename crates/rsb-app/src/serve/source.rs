@@ -395,7 +395,7 @@ fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> SourceEr
     SourceError::Unreadable(error_chain(&anyhow::Error::new(error)))
 }
 
-fn source_error(error: &AppError) -> SourceError {
+pub(super) fn source_error(error: &AppError) -> SourceError {
     SourceError::Unreadable(error_chain(&error.error))
 }
 

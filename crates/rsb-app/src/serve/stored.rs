@@ -63,13 +63,9 @@ impl Stored {
             machines: project.config.machines.clone(),
             forge: origin.and_then(|url| Forge::from_remote(&url)),
         };
-<<<<<<< HEAD
         let arguments = paths.arguments_of_store();
-        Ok(Self { project, answers: Answers::default(), names, arguments, tell })
-=======
         let (answers, campaigns) = (Answers::default(), Campaigns::default());
-        Ok(Self { project, answers, campaigns, names, tell })
->>>>>>> c47dba04 (fleet: show campaigns on the dashboard)
+        Ok(Self { project, answers, campaigns, names, arguments, tell })
     }
 
     /// Draws simulated results, too, if `is_requested` or configured.

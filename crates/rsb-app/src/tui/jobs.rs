@@ -2,7 +2,11 @@
 //! nothing else works while a run is measured.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use rsb_catalog::plan::{Machine, Plan, Selection};
@@ -10,7 +14,7 @@ use rsb_engine::measure::Settings;
 use rsb_engine::{machine, run as engine};
 use rsb_insight::health::HealthLimits;
 use rsb_insight::model_results::{self, RecommendRequest};
-use rsb_model::record::AlertState;
+use rsb_model::record::{AlertState, CampaignDocument};
 use rsb_model::{Event, Outcome, Profile, Reason, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
@@ -23,6 +27,7 @@ use rsb_tui::{
 use super::offers;
 use super::session::Incoming;
 use crate::decision::{self, DecisionInput};
+use crate::fleet::{self, CampaignState};
 use crate::log::LogOptions;
 use crate::measure::{self, MeasureOptions};
 use crate::report::{self, ReportFormat};
@@ -33,6 +38,8 @@ use crate::{
 
 /// Maximum number of earlier runs whose results are drawn next to the lists.
 const MOST_RECENT: usize = 10;
+/// Minimum time between two readings of a campaign.
+const CAMPAIGN_PAUSE: Duration = Duration::from_secs(5);
 
 /// Worker that runs the jobs.
 pub(super) struct JobWorker {
@@ -44,16 +51,19 @@ pub(super) struct JobWorker {
     machine: Option<Machine>,
     /// Directory of a run that is not kept yet.
     unkept: Option<tempfile::TempDir>,
+    /// Whether a thread waits to load the campaign again.
+    is_due_later: Arc<AtomicBool>,
 }
 
 impl JobWorker {
-    pub(super) const fn new(
+    pub(super) fn new(
         paths: ProjectPaths,
         project: ProjectContext,
         tell: fn(&Event),
         incoming: Sender<Incoming>,
     ) -> Self {
-        Self { paths, project, tell, incoming, machine: None, unkept: None }
+        let is_due_later = Arc::default();
+        Self { paths, project, tell, incoming, machine: None, unkept: None, is_due_later }
     }
 
     /// Runs commands until the sender is dropped.
@@ -147,6 +157,7 @@ impl JobWorker {
                 runs: history::runs(&self.store()?)?,
                 baselines: baseline::rows(&self.project.directories, &mut self.listener()),
             },
+            Subject::Fleet => LoadedDocument::Fleet(Box::new(self.newest_campaign()?)),
             Subject::History => {
                 let store = self.store()?;
                 let look = trend::look(&store, &mut self.listener())?;
@@ -179,6 +190,28 @@ impl JobWorker {
             // If the drawing thread has ended, nothing is shown.
             let _ = self.incoming.send(Incoming::Message(message));
         }
+    }
+
+    /// Reads the newest campaign. While it is active, the interface loads it again and again.
+    fn newest_campaign(&self) -> Result<CampaignDocument, AppError> {
+        let begun = Instant::now();
+        let campaigns = fleet::campaigns()?;
+        let Some(newest) = campaigns.first() else {
+            let cure = "`fleet submit` starts one";
+            return Err(AppError::usage(anyhow!("there is no campaign; {cure}")));
+        };
+        let document = CampaignState::read(&newest.name)?.into_document();
+        if document.is_active && !self.is_due_later.swap(true, Ordering::Relaxed) {
+            let (incoming, is_due_later) = (self.incoming.clone(), Arc::clone(&self.is_due_later));
+            let pause = CAMPAIGN_PAUSE.max(begun.elapsed() * 10);
+            thread::spawn(move || {
+                thread::sleep(pause);
+                is_due_later.store(false, Ordering::Relaxed);
+                // If the drawing thread has ended, nothing is shown.
+                let _ = incoming.send(Incoming::Message(Message::Due(Subject::Fleet)));
+            });
+        }
+        Ok(document)
     }
 
     fn open_run(&self, id: &str) -> Result<Message, AppError> {

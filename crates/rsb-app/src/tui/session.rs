@@ -18,7 +18,7 @@ use super::keys;
 use super::pace::FramePacer;
 use super::screen::{self, Screen};
 use crate::config::{Animation, Config};
-use crate::{AppError, Exit, ProjectContext, ProjectPaths, decision};
+use crate::{AppError, Exit, ProjectContext, ProjectPaths, decision, fleet};
 
 /// Input of the drawing thread.
 pub(super) enum Incoming {
@@ -241,6 +241,8 @@ fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSetti
         draws_simulated: options.simulated || config.charts.simulated,
         author: decision::default_author(),
         arguments: options.paths.arguments_of_store(),
+        // If the campaigns cannot be listed, the page says why.
+        has_fleet: fleet::campaigns().map_or(true, |campaigns| !campaigns.is_empty()),
     })
 }
 

@@ -71,10 +71,10 @@ pub struct CampaignDocument {
     /// Name of the campaign.
     pub campaign: String,
     /// Time of its plan. Null if unknown.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub planned: Option<Timestamp>,
     /// Time at which the markers and results were read.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub read: Timestamp,
     /// Whether any job may still write results.
     pub is_active: bool,

@@ -23,7 +23,7 @@ const KEYS: [Key; 15] = [
     Key::Interrupt,
     Key::Char('\u{1b}'),
 ];
-const LETTERS: &str = " 123456:/?abcghjklnopqrsuwxyYG";
+const LETTERS: &str = " 1234567:/?abcghjklnopqrsuwxyYG";
 
 fn message(random: &mut Generator, size: (u16, u16)) -> Message {
     let mut pick = |count: usize| (random.word() % count as u64) as usize;
@@ -34,6 +34,8 @@ fn message(random: &mut Generator, size: (u16, u16)) -> Message {
         3 => sample::compared(),
         4 => sample::history(),
         5 => sample::machine(),
+        10 => sample::campaign(),
+        11 => Message::Due(crate::Subject::Fleet),
         6 => sample::happened(sample::events().swap_remove(pick(12))),
         7 => Message::Ended(Ok(Box::new(RunEnd {
             run: sample::run(sample::NEW),
@@ -49,7 +51,7 @@ fn message(random: &mut Generator, size: (u16, u16)) -> Message {
         9 => {
             Message::Unavailable { subject: crate::Subject::History, why: "it is not there".into() }
         }
-        10..=40 => Message::Click {
+        12..=40 => Message::Click {
             column: pick(usize::from(size.0)) as u16,
             row: pick(usize::from(size.1)) as u16,
         },
@@ -62,7 +64,8 @@ fn message(random: &mut Generator, size: (u16, u16)) -> Message {
 fn a_hundred_thousand_random_keys_and_messages_never_panic() {
     let mut random = Generator::new(17);
     let sizes = [(80, 24), (40, 10), (60, 16), (1, 1), (200, 60), (80, 3), (24, 6), (30, 7)];
-    let mut bench = Bench::new(80, 24, InterfaceSettings::default());
+    let settings = InterfaceSettings { has_fleet: true, ..InterfaceSettings::default() };
+    let mut bench = Bench::new(80, 24, settings);
     let mut size = sizes[0];
     for turn in 0..100_000_u32 {
         if turn % 500 == 0 {

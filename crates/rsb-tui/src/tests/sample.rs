@@ -2,8 +2,9 @@
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
-    BenchmarkResult, ComparisonResult, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice,
-    ModelPlace, Percentiles, RecommendDocument, Statistics, TrendDocument,
+    BenchmarkResult, CampaignClass, CampaignDocument, CampaignNode, CaseDeviation, CaseSpread,
+    ComparisonResult, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelPlace,
+    NodeProgress, NodeState, Percentiles, RecommendDocument, Statistics, TrendDocument,
 };
 use rsb_model::run::Counts;
 use rsb_model::{
@@ -326,6 +327,84 @@ pub(super) fn model() -> ModelAdvice {
         }],
         unknown: Vec::new(),
     }
+}
+
+fn node(name: &str, state: NodeState) -> CampaignNode {
+    let percent = if state == NodeState::Slow { 9.8 } else { 0.1 };
+    CampaignNode {
+        name: name.to_owned(),
+        class: "mi300x:8gpu".to_owned(),
+        state,
+        reason: format!("gemm {percent:+} % time against 5 nodes of its class"),
+        progress: Some(NodeProgress::Done),
+        evidence: Some(CaseDeviation {
+            case: case("512x512x512").id.to_string(),
+            slower_percent: percent,
+            interval_percent: [percent - 0.7, percent + 0.7],
+            spread_percent: 0.15,
+            peers: 5,
+            state,
+        }),
+        advice: None,
+        next: None,
+    }
+}
+
+/// Returns a campaign of twelve nodes: one is slow, one without a result, one is being measured.
+pub(super) fn campaign() -> Message {
+    let slow = CampaignNode {
+        advice: Some(
+            "scontrol update nodename=n8 state=drain reason='rusty-stack-bench: gemm +9.8 %'"
+                .to_owned(),
+        ),
+        ..node("n8", NodeState::Slow)
+    };
+    let why = "the scheduler reports NODE_FAIL".to_owned();
+    let lost = CampaignNode {
+        reason: why.clone(),
+        progress: Some(NodeProgress::NotReachable { why }),
+        evidence: None,
+        next: Some("`rusty-stack-bench fleet resume` measures what is missing".to_owned()),
+        ..node("n5", NodeState::Error)
+    };
+    let running = NodeProgress::Running {
+        case: Some(case("256x256x256").id.to_string()),
+        done: 3,
+        total: 12,
+        eta_seconds: Some(130),
+    };
+    let busy = CampaignNode {
+        progress: Some(running),
+        evidence: None,
+        ..node("n12", NodeState::NotMeasured)
+    };
+    let mut nodes = vec![slow, lost, busy];
+    for number in [1, 2, 3, 4, 6, 7, 9, 10, 11] {
+        nodes.push(node(&format!("n{number}"), NodeState::Ok));
+    }
+    Message::Loaded(LoadedDocument::Fleet(Box::new(CampaignDocument {
+        format_version: 3,
+        campaign: "first".to_owned(),
+        planned: Some(at(0)),
+        read: at(60),
+        is_active: true,
+        nodes,
+        pairs: Vec::new(),
+        classes: vec![CampaignClass {
+            name: "mi300x:8gpu".to_owned(),
+            nodes: 12,
+            judged: 10,
+            suspects: 1,
+            is_breaker_open: false,
+            spread_percent: Some(0.154),
+            widest: Some(CaseSpread {
+                case: case("512x512x512").id.to_string(),
+                spread_percent: 0.3,
+            }),
+        }],
+        notes: vec!["driver in mi300x:8gpu: 6.1, but n2 6.0".to_owned()],
+        problems: Vec::new(),
+    })))
 }
 
 pub(super) fn machine() -> Message {

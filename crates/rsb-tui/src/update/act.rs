@@ -18,8 +18,8 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::Quit | Action::QuitAtOnce => return leave(state, action),
         Action::Help => state.overlay = Overlay::Help,
         Action::Back => return back(state),
-        Action::NextStage => return go_to(state, state.stage.next()),
-        Action::PreviousStage => return go_to(state, state.stage.previous()),
+        Action::NextStage => return go_to(state, state.stage.next(state.stages())),
+        Action::PreviousStage => return go_to(state, state.stage.previous(state.stages())),
         Action::GoTo(stage) => return go_to(state, stage),
         Action::Move(by) => go(state, by),
         Action::MovePage(pages) => {
@@ -59,6 +59,10 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
             let place = state.place_mut();
             (place.shows_all, place.selected) = (!place.shows_all, 0);
         }
+        Action::ShowNode => {
+            let place = state.place_mut();
+            (place.view, place.scroll) = (1, 0);
+        }
         Action::CompareStep => return compare_step(state),
         Action::WriteNote => write_note(state),
         Action::Acknowledge => return acknowledge(state),
@@ -80,6 +84,10 @@ fn back(state: &mut State) -> Vec<Command> {
         Overlay::None if state.shows_run => {
             state.shows_run = false;
             return enter(state);
+        }
+        Overlay::None if state.stage == Stage::Fleet && state.place().view > 0 => {
+            let place = state.place_mut();
+            (place.view, place.scroll) = (0, 0);
         }
         Overlay::None | Overlay::Search => state.place_mut().search.clear(),
         Overlay::Help
@@ -103,6 +111,7 @@ fn rows(state: &State) -> Option<usize> {
     match state.stage {
         _ if state.shows_run => None,
         Stage::History if state.lists_series() => Some(state.listed_series().len()),
+        Stage::Fleet if state.lists_nodes() => Some(state.listed_nodes().len()),
         stage if stage.offers_runs() => Some(state.matching_offers().len()),
         _ => None,
     }
@@ -158,6 +167,9 @@ fn select(state: &mut State, row: usize) -> Vec<Command> {
     let again = was == row || state.settings.runs_on_selection;
     if !again {
         return Vec::new();
+    }
+    if state.lists_nodes() {
+        return act(state, Action::ShowNode);
     }
     if state.lists_series() { compare_step(state) } else { choose(state) }
 }
@@ -484,6 +496,7 @@ fn reload_stage(state: &mut State) -> Vec<Command> {
         Stage::Comparison => &[Subject::Runs],
         Stage::History => &[Subject::History, Subject::Runs],
         Stage::Doctor => &[Subject::Machine],
+        Stage::Fleet => &[Subject::Fleet],
     };
     subjects.iter().flat_map(|subject| reload(state, *subject)).collect()
 }

@@ -33,6 +33,7 @@ pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Comm
             state.note.take_if(|note| is_recorded(note));
             state.history = Loadable::Present(page);
         }
+        LoadedDocument::Fleet(document) => state.fleet = Loadable::Present(document),
         LoadedDocument::Machine { findings, environment } => {
             state.machine = Loadable::Present(MachinePage { findings, environment });
         }
@@ -50,6 +51,7 @@ pub(super) fn unavailable(state: &mut State, subject: Subject, why: &str) -> Vec
         Subject::Comparison => state.comparison = Loadable::Unavailable(why),
         Subject::History => state.history = Loadable::Unavailable(why),
         Subject::Machine => state.machine = Loadable::Unavailable(why),
+        Subject::Fleet => state.fleet = Loadable::Unavailable(why),
         Subject::Run => state.remember(&why),
     }
     Vec::new()

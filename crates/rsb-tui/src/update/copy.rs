@@ -27,11 +27,13 @@ pub(super) fn id(state: &State) -> Option<String> {
     match state.stage {
         Stage::Comparison => state.sides.as_ref().map(|(_, newer)| newer.clone()),
         Stage::History => state.selected_series().map(|series| series.id.clone()),
+        Stage::Fleet => state.selected_node().map(|node| node.name.clone()),
         _ => state.selected_offer().map(|offer| offer.name.clone()),
     }
 }
 
-/// Returns the command line that compares, bisects or measures what is selected.
+/// Returns the command line that compares, bisects or measures what is selected, or that takes a
+/// slow node out of service.
 pub(super) fn command(state: &State) -> Option<String> {
     let arguments = match state.stage {
         Stage::Comparison => {
@@ -39,6 +41,15 @@ pub(super) fn command(state: &State) -> Option<String> {
             format!("compare {} {}", quoted(older), quoted(newer))
         }
         Stage::History => of_series(state, state.selected_series()?),
+        Stage::Fleet => {
+            let node = state.selected_node()?;
+            if let Some(command) = &node.advice {
+                return Some(command.clone());
+            }
+            let subcommand = if node.next.is_some() { "resume" } else { "report" };
+            let campaign = quoted(&state.fleet.present()?.campaign);
+            format!("fleet {subcommand} --campaign {campaign}")
+        }
         _ => match state.selected_offer().map(Offer::run_selection)? {
             RunSelection { suite: Some(suite), .. } => format!("run --suite {}", suite.as_str()),
             RunSelection { names, .. } => format!("run {}", names.join(" ")),

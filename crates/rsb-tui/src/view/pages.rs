@@ -35,6 +35,7 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             all.extend(page.map(|_| "models".to_owned()));
             all
         }
+        Stage::Fleet => super::fleet::titles(state),
         Stage::Doctor => ["findings", "the machine"].map(str::to_owned).into(),
         _ => Vec::new(),
     }
@@ -54,6 +55,8 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     if let (true, Some(page)) = (state.lists_series(), state.history.present()) {
         history::draw(state, page, canvas, body);
+    } else if let (true, Some(document)) = (state.lists_nodes(), state.fleet.present()) {
+        super::fleet::draw(state, document, canvas, body);
     } else if let Some(chart) = chart(state, view) {
         let lines = canvas.chart(&chart, body.width, body.height);
         canvas.draw_scrolled(&lines, 0, body);
@@ -92,6 +95,7 @@ fn missing(state: &State) -> Option<String> {
             ),
             history => of(history, Subject::History),
         },
+        Stage::Fleet => of(&state.fleet, Subject::Fleet),
         _ => of(&state.machine, Subject::Machine),
     }
 }
@@ -152,6 +156,14 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
                     "`o` reads the stored runs and opens one.\n".to_owned()
                 }
                 _ => rsb_report::list::runs(&matching_runs(state), painter),
+            })
+        }
+        Stage::Fleet => {
+            let Some(document) = state.fleet.present() else { return Vec::new() };
+            canvas.painted_lines(&match (view, state.selected_node()) {
+                (1, Some(node)) => rsb_report::campaign::node_text(node, painter),
+                (1, None) => "no node matches\n".to_owned(),
+                _ => rsb_report::campaign::classes_text(document, painter),
             })
         }
         _ => {

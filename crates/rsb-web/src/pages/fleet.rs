@@ -41,14 +41,14 @@ pub(super) fn page<'v>(
     match site.source().campaign(&query.campaign) {
         Ok(state) if query.node.is_empty() => Ok(campaign(site, view, query, state.document())),
         Ok(state) => Ok(node(site, view, &node_of(&*state, &query.node)?)),
-        // An export has no page that fails, and no document of a campaign that cannot be read.
+        // An export has no page that fails. There is no document yet.
         Err(SourceError::Unreadable(why)) => {
             let mut sheet = Sheet::new(&title, None);
             sheet.say(Tone::Bad, &format!("This campaign cannot be shown: {why}"));
             Ok(sheet)
         }
         Err(SourceError::NotReady(why)) => {
-            let mut sheet = Sheet::new(&title, Some(view));
+            let mut sheet = Sheet::new(&title, None);
             sheet.push(&open_live(true));
             sheet.say(Tone::Strong, &format!("{why}. Reload the page in a moment."));
             sheet.push("</div>\n");

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rsb_model::environment::Git;
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
-    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus,
-    RecommendDocument, Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
+    AlertState, CampaignDocument, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem,
+    OverallStatus, RecommendDocument, Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
 };
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{
@@ -19,9 +19,11 @@ use rsb_model::{
 use rsb_report::{BaselineRow, ReportInput, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
+use super::fleet::{self, MadeUpCampaign};
 use crate::source::{
-    CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource,
-    PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
+    CampaignData, CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData,
+    PageSource, PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCampaign,
+    StoredCase, StoredMachine,
 };
 
 const RUNS: usize = 11;
@@ -37,6 +39,7 @@ pub(super) struct MadeUp {
     runs: Vec<(usize, Run)>,
     judged: RefCell<HashMap<(String, String), ComparisonResult>>,
     is_healthy: bool,
+    pub(super) campaigns: Vec<CampaignDocument>,
 }
 
 fn moment(run: usize) -> Timestamp {
@@ -65,6 +68,9 @@ impl MadeUp {
             count,
             judged,
             is_healthy: false,
+            campaigns: ["torn", "large", "first"]
+                .map(|campaign| fleet::campaign(campaign, name))
+                .into(),
             runs: of_first.chain([(1, made_up(name, 1, 0))]).collect(),
         }
     }
@@ -412,5 +418,25 @@ impl PageSource for MadeUp {
     fn live(&self) -> SourceResult<Vec<LiveRun>> {
         let progress = Some(ReplicateProgress { done: 10, total: 35 });
         Ok(vec![LiveRun { run: made_up(&self.name, 0, 0), planned: Some(CASES + 2), progress }])
+    }
+
+    fn campaigns(&self) -> SourceResult<Arc<Vec<StoredCampaign>>> {
+        let mut campaigns = Vec::new();
+        for document in &self.campaigns {
+            let campaign = document.campaign.clone();
+            campaigns.push(StoredCampaign { campaign, planned: document.planned });
+        }
+        Ok(Arc::new(campaigns))
+    }
+
+    fn campaign(&self, name: &str) -> SourceResult<Arc<dyn CampaignData>> {
+        match name {
+            "torn" => Err(SourceError::Unreadable("`campaign.json` is not a campaign".into())),
+            "large" => Err(SourceError::NotReady("The campaign large is being read".into())),
+            _ => match self.campaigns.iter().find(|one| one.campaign == name) {
+                Some(document) => Ok(Arc::new(MadeUpCampaign(document.clone()))),
+                None => Err(SourceError::NotThere(format!("no campaign is called `{name}`"))),
+            },
+        }
     }
 }
