@@ -452,10 +452,10 @@ pub enum CiName {
 /// Arguments of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Compare with this run, baseline, previous, latest~N or Criterion DIR@NAME
+    /// Compare with this run, branch, baseline, previous or Criterion DIR@NAME
     #[arg(value_parser = text())]
     pub baseline: String,
-    /// Compare this run, by file or id [default: the latest run]
+    /// Compare this run, by file, id, branch or commit [default: latest]
     #[arg(value_parser = text())]
     pub current: Option<String>,
     /// Exit with the codes of `gate`
@@ -521,7 +521,7 @@ pub struct ExportArgs {
 /// Arguments of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Report on this run, by file or id [default: the latest run]
+    /// Report on this run, by file, id, branch or commit [default: latest]
     #[arg(value_parser = text())]
     pub run: Option<String>,
     /// Choose the format

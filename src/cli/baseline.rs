@@ -12,7 +12,7 @@ pub enum BaselineVerb {
     Save {
         /// Save under NAME [default: the suite of the run]
         name: Option<String>,
-        /// Save this run, by file or id [default: latest]; repeat to combine runs
+        /// Save this run, by file, id, branch or commit [default: latest]; repeatable
         #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
         /// Paths of the project's files and directories
@@ -70,7 +70,7 @@ pub struct AcceptArgs {
     /// Record this reason in the baseline
     #[arg(long, value_name = "REASON")]
     pub because: String,
-    /// Take the values of this run, by file or id [default: latest]
+    /// Take the values of this run, by file, id, branch or commit [default: latest]
     #[arg(long, value_name = "RUN", value_parser = text())]
     pub from: Option<String>,
     /// Change the baseline NAME [default: that of the run's machine and suite]

@@ -29,7 +29,7 @@ pub struct ChartArgs {
     /// Draw this kind of chart [default: list those of the latest run]
     #[arg(value_parser = kind(), hide_possible_values = true)]
     pub kind: Option<&'static ChartKind>,
-    /// Draw this run, by file or id [default: the latest run]
+    /// Draw this run, by file, id, branch or commit [default: latest]
     #[arg(value_parser = text())]
     pub run: Option<String>,
     /// Draw this metric, such as gflops [default: the main metric]
@@ -38,7 +38,7 @@ pub struct ChartArgs {
     /// Which cases to draw
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Compare with this run, baseline, previous or latest~N [default: the baseline]
+    /// Compare with this run, branch, baseline or latest~N [default: the baseline]
     #[arg(long, value_name = "RUN", value_parser = text())]
     pub against: Option<String>,
     /// Draw a CSV file with `timestamp,value[,id,unit,better]` as trend or sparkline

@@ -68,14 +68,14 @@ pub enum BenchesFrom {
 /// Arguments of `gate`.
 #[derive(Debug, Clone, Args)]
 pub struct GateArgs {
-    /// Compare with this run or baseline, or Criterion's DIR@NAME; repeatable
+    /// Compare with this run, branch, baseline or Criterion's DIR@NAME; repeatable
     ///
-    /// A run file, a baseline file, the name of a saved baseline, or Criterion's results as
-    /// DIR@NAME, where `*` matches several names. The default is the baseline saved for this
-    /// machine and suite.
+    /// A run file, a baseline file, the name of a saved baseline, a branch or commit (its newest run
+    /// of the same suite and machine), or Criterion's results as DIR@NAME, where `*` matches several
+    /// names. The default is the baseline saved for this machine and suite.
     #[arg(long, value_name = "X", value_parser = text())]
     pub baseline: Vec<String>,
-    /// Judge this run, by file, id or latest~N; repeatable [default: latest]
+    /// Judge this run, by file, id, branch or latest~N; repeatable [default: latest]
     ///
     /// Also accepts what --baseline accepts. Each of several runs is a replicate.
     #[arg(long, value_name = "Y", value_parser = text())]

@@ -187,7 +187,7 @@ pub struct ModelsCompatibilityArgs {
 /// Arguments of `models results`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsResultsArgs {
-    /// Show this run, by file or id [default: the latest run]
+    /// Show this run, by file, id, branch or commit [default: latest]
     pub run: Option<String>,
     /// Exclude outliers (Tukey's fences) instead of marking them
     #[arg(long)]

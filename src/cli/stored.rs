@@ -19,8 +19,11 @@ pub struct HistoryArgs {
     /// Which cases to show the values of, instead of runs
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// Show only runs of this branch
+    #[arg(long, value_name = "NAME", value_parser = text())]
+    pub branch: Option<String>,
     /// List comparisons instead of runs
-    #[arg(long, conflicts_with_all = ["benchmark", "case"])]
+    #[arg(long, conflicts_with_all = ["benchmark", "case", "branch"])]
     pub comparisons: bool,
     /// Show at most the N latest runs, or comparisons with --comparisons
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]

@@ -44,6 +44,9 @@ pub struct FollowedArgs {
     /// Show only this metric, or `all` [default: time per iteration]
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
+    /// Use only the runs of this branch; alerts are shown, but not tracked
+    #[arg(long, value_name = "NAME", conflicts_with = "input")]
+    pub branch: Option<String>,
     /// Show only improvements
     #[arg(long)]
     pub improvements: bool,
@@ -62,6 +65,7 @@ impl FollowedArgs {
             input: self.input.clone(),
             filter: self.filter.filter(),
             metric: self.metric.clone(),
+            branch: self.branch.clone(),
             improvements: self.improvements,
             settings: self.settings.settings(),
         }

@@ -30,14 +30,20 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
             list::comparisons(&rows, style)
         }
     } else if filter.is_given() {
-        let rows = latest(history::values(&store, &filter)?, args, |row| row.run_id.as_str());
+        let mut rows = history::values(&store, &filter)?;
+        if let Some(branch) = &args.branch {
+            let runs = history::runs_of(&store, Some(branch))?;
+            rows.retain(|row| runs.iter().any(|run| run.run_id == row.run_id));
+        }
+        let rows = latest(rows, args, |row| row.run_id.as_str());
         if args.json {
             rsb_report::document("history", &rows)?
         } else {
             list::history(&rows, style)
         }
     } else {
-        let rows = latest(history::runs(&store)?, args, |row| row.run_id.as_str());
+        let rows = history::runs_of(&store, args.branch.as_deref())?;
+        let rows = latest(rows, args, |row| row.run_id.as_str());
         if args.json { rsb_report::document("runs", &rows)? } else { list::runs(&rows, style) }
     };
     show::text(&text)?;

@@ -35,12 +35,15 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
     let project = ProjectContext::open(&paths)?;
     let query = args.followed.query();
     let (store, look) = trend::follow(&project, &query, &mut console::tell)?;
+    // The series of one branch say nothing about the alerts of all runs.
+    let notifies = store.is_some() && query.branch.is_none();
     let alerts = store
         .as_ref()
+        .filter(|_| notifies)
         .map(|store| notify::trend_alerts(&project, store, &look, &query, &paths))
         .unwrap_or_default();
     let exit = print_trend(args, &project, store.as_ref(), look, style)?;
-    if store.is_some() {
+    if notifies {
         let results = &project.directories.results;
         notify::report(&project.config.notify, results, &alerts, &mut console::tell);
     }

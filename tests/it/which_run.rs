@@ -457,3 +457,72 @@ fn the_id_of_a_stored_run_names_the_run_next_to_a_folder_of_that_name() {
     let path = bench.run("compare second ./third").expect(2);
     says(&path.stderr, &["./third", "Criterion"]);
 }
+
+#[test]
+fn a_branch_or_commit_names_its_newest_run_of_the_suite_and_machine_of_the_other_side() {
+    let (bench, run) = with_run();
+    let commits = ["1111111aaaa", "2222222bbbb"];
+    for (at, (name, branch, commit, factor)) in [
+        ("m1", "main", commits[0], 3.0),
+        ("m2", "main", commits[0], 1.0),
+        ("f1", "feature/x", commits[1], 2.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut stored = again(&run, name);
+        stored["started"] = format!("2095-01-0{}T00:00:00Z", at + 1).into();
+        stored["sequence"] = (at + 3).into();
+        stored["environment"]["git"] = json!({ "commit": commit, "branch": branch });
+        stored["environment"]["git"]["dirty"] = false.into();
+        for case in stored["benchmarks"].as_array_mut().unwrap() {
+            scale(case, factor);
+        }
+        store(&bench, &stored);
+    }
+    let pairs = [
+        ("compare main feature/x --check", "f1"),
+        ("compare main --check", "f1"),
+        ("compare 1111111 2222222 --check", "f1"),
+        ("gate --baseline main --current feature/x --budget 0s", "f1"),
+    ];
+    for (command, current) in pairs {
+        let result = bench.run(&format!("{command} --json")).expect(3).json();
+        assert_eq!(
+            (result["baseline_run_id"].as_str(), result["current_run_id"].as_str()),
+            (Some("m2"), Some(current)),
+            "{command}"
+        );
+    }
+    bench.run("report main --format json --output run.json").expect(0);
+    let report = std::fs::read_to_string(bench.path("run.json")).unwrap();
+    says(&report, &["\"m2\""]);
+    bench.run("chart delta feature/x --against main").expect(0);
+    let listed = bench.run("history --branch main --json").expect(0).json();
+    let ids: Vec<&str> = listed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["run_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["m2", "m1"]);
+    let trend = bench.run("trend --branch main --json").expect(0).json();
+    assert_eq!(trend["series"][0]["n"], 2, "{trend}");
+    for (command, parts) in [
+        ("compare dev", &["`dev`", "branches: feature/x, main"][..]),
+        ("report dev", &["branches: feature/x, main"]),
+        ("trend --branch dev", &["branch `dev`", "feature/x, main"]),
+        ("history --branch dev", &["branch `dev`", "feature/x, main"]),
+    ] {
+        says(&bench.run(command).expect(2).stderr, parts);
+    }
+    let mut other = again(&run, "full");
+    other["suite"] = "full".into();
+    other["started"] = "2095-02-01T00:00:00Z".into();
+    other["sequence"] = 6.into();
+    store(&bench, &other);
+    says(&bench.run("compare main").expect(2).stderr, &["`main` has", "`full` has full on"]);
+    // A saved baseline of that name takes precedence.
+    bench.run("baseline save main --run m1").expect(0);
+    assert_eq!(bench.run("compare main f1 --json").expect(0).json()["baseline_run_id"], "m1");
+}

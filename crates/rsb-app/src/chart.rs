@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use rsb_engine::Listener;
-use rsb_gate::gate::{self, SideName};
+use rsb_gate::gate;
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::{AxisScale, ChartPlace};
@@ -14,6 +14,7 @@ use rsb_report::charts::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, Char
 use rsb_report::number::format_count;
 use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture, pictures};
 
+use crate::compare::compare_sides;
 use crate::config::ChartsSection;
 use crate::project::chosen_run;
 use crate::{AppError, CaseFilter, ProjectContext, history, trend};
@@ -166,7 +167,14 @@ fn trends(
         return trend::history_in(file, &request.filter);
     }
     let store = project.store(listener)?;
-    trend::history(&store, &request.filter, request.options.metric.map(|field| field.name))
+    // A run has no history of its own, but its branch has.
+    let branches = store.branches().map_err(AppError::usage)?;
+    let branch = request.run.as_deref().filter(|name| branches.iter().any(|each| each == name));
+    if let (Some(run), None) = (&request.run, branch) {
+        store.named(run).map_err(AppError::usage)?;
+    }
+    let metric = request.options.metric.map(|field| field.name);
+    trend::history(&store, &request.filter, metric, branch)
 }
 
 /// Error: nothing was drawn.
@@ -232,12 +240,7 @@ fn comparison(
         });
     };
     let judge = project.judge(Vec::new(), listener)?;
-    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?)?;
-    let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?)?;
-    if let Some(why) = gate::is_itself(&baseline, &current, &judge.directories) {
-        return Err(AppError::usage(anyhow!("{why}, or name two runs")));
-    }
-    Ok(judge.judge(&baseline, &current))
+    Ok(compare_sides(&judge, against, request.run.as_slice())?.result)
 }
 
 /// Keeps only the cases and the metric that match.

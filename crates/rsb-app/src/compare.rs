@@ -25,8 +25,9 @@ pub fn compare_sides(
     baseline: &str,
     current: &[String],
 ) -> Result<ComparedSides, AppError> {
-    let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?)?;
-    let current = judge.place(SideName::Current, judge.current(current)?)?;
+    let [baseline, current] = judge.name_sides(&[baseline.to_owned()], current)?;
+    let baseline = judge.place(SideName::Baseline, judge.sides(&baseline)?)?;
+    let current = judge.place(SideName::Current, judge.current(&current)?)?;
     if let Some(why) = gate::is_itself(&baseline, &current, &judge.directories) {
         return Err(AppError::usage(anyhow!("{why}, or name two runs")));
     }

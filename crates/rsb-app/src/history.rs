@@ -95,6 +95,7 @@ pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
             suite: run.suite,
             profile: run.profile,
             commit: run.commit,
+            branch: run.branch,
             machine: run.slug,
             measured: run.counts.measured,
             skipped: run.counts.skipped,
@@ -102,6 +103,34 @@ pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
         });
     }
     Ok(rows)
+}
+
+/// Returns the stored runs like [`runs`], only those of `branch` if it is given.
+///
+/// # Errors
+/// If the index cannot be read, or no run is of the branch.
+pub fn runs_of(store: &Store, branch: Option<&str>) -> Result<Vec<RunRow>, AppError> {
+    let mut rows = runs(store)?;
+    if let Some(branch) = branch {
+        check_branch(store, branch)?;
+        rows.retain(|row| row.branch.as_deref() == Some(branch));
+    }
+    Ok(rows)
+}
+
+/// Checks that a stored run is of `branch`.
+///
+/// # Errors
+/// If none is; the error names the branches.
+pub fn check_branch(store: &Store, branch: &str) -> Result<(), AppError> {
+    let branches = store.branches().map_err(AppError::usage)?;
+    if branches.iter().any(|known| known == branch) {
+        return Ok(());
+    }
+    let known = if branches.is_empty() { "none".to_owned() } else { branches.join(", ") };
+    Err(AppError::usage(anyhow!(
+        "no stored run is of the branch `{branch}`; branches with runs: {known}"
+    )))
 }
 
 /// The newest run of a machine.

@@ -12,7 +12,7 @@ use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
 use crate::project::anywhere;
-use crate::{AppError, CaseFilter, ProjectContext, alert_error};
+use crate::{AppError, CaseFilter, ProjectContext, alert_error, history};
 
 /// Metrics that are the time of an iteration.
 pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
@@ -38,6 +38,8 @@ pub struct TrendQuery {
     pub filter: CaseFilter,
     /// The metric, or `all`; `None` for the time of an iteration.
     pub metric: Option<String>,
+    /// The branch whose runs are used; `None` for all.
+    pub branch: Option<String>,
     /// Whether only improvements are reported.
     pub improvements: bool,
     /// Thresholds of a change.
@@ -62,8 +64,16 @@ pub fn follow(
         )
     } else {
         let store = project.store(listener)?;
-        let series = stored_series(&store, &query.filter, query.metric.as_deref())?;
-        let look = over(&store, series, &query.settings, listener)?;
+        let branch = query.branch.as_deref();
+        if let Some(branch) = branch {
+            history::check_branch(&store, branch)?;
+        }
+        let series = stored_series(&store, &query.filter, query.metric.as_deref(), branch)?;
+        let look = if branch.is_some() {
+            over_branch(&store, series, &query.settings)?
+        } else {
+            over(&store, series, &query.settings, listener)?
+        };
         (Some(store), look)
     };
     if query.improvements {
@@ -80,11 +90,11 @@ pub fn follow(
 /// # Errors
 /// If the results cannot be read.
 pub fn look(store: &Store, listener: &mut Listener<'_>) -> Result<TrendHistory, AppError> {
-    over(store, times_in(store, None, None)?, &TrendSettings::DEFAULT, listener)
+    over(store, times_in(store, None, None, None)?, &TrendSettings::DEFAULT, listener)
 }
 
 /// Returns the trends of the stored series that pass `filter`: of `metric`, else the time of an
-/// iteration. Stores nothing.
+/// iteration, in the runs of `branch`, else in all. Stores nothing.
 ///
 /// # Errors
 /// If the results cannot be read.
@@ -92,8 +102,9 @@ pub fn history(
     store: &Store,
     filter: &CaseFilter,
     metric: Option<&str>,
+    branch: Option<&str>,
 ) -> Result<TrendDocument, AppError> {
-    let series = stored_series(store, filter, metric)?;
+    let series = stored_series(store, filter, metric, branch)?;
     Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
@@ -131,33 +142,49 @@ fn over(
     Ok(TrendHistory { series, document, tracked, now })
 }
 
+/// Analyzes the series of one branch. The tracked alerts are those of all branches, so they are
+/// matched, but not changed.
+fn over_branch(
+    store: &Store,
+    series: Vec<Series>,
+    wanted: &TrendSettings,
+) -> Result<TrendHistory, AppError> {
+    let mut document = trend_with(&inputs(&series), wanted);
+    trends::name_levels(store, &series, &mut document);
+    let now = Timestamp::now();
+    let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
+    let alerts = trends::track_read_only(store, &request, Path::new(".")).map_err(alert_error)?;
+    let tracked = Tracked { alerts, ..Tracked::default() };
+    Ok(TrendHistory { series, document, tracked, now })
+}
+
 fn stored_series(
     store: &Store,
     filter: &CaseFilter,
     metric: Option<&str>,
+    branch: Option<&str>,
 ) -> Result<Vec<Series>, AppError> {
     let cases = filter.broadest().map(anywhere);
+    let wanted =
+        SeriesFilter { cases, branch: branch.map(str::to_owned), ..SeriesFilter::default() };
     let mut series = match metric {
-        Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
-        Some(name) => store.series(&SeriesFilter {
-            cases,
-            metric: Some(name.to_owned()),
-            ..SeriesFilter::default()
-        })?,
-        None => times_in(store, cases.as_deref(), None)?,
+        Some("all") => store.series(&wanted)?,
+        Some(name) => store.series(&SeriesFilter { metric: Some(name.to_owned()), ..wanted })?,
+        None => times_in(store, wanted.cases.as_deref(), branch, None)?,
     };
     series.retain(|series| filter.fits(&series.id));
     Ok(series)
 }
 
-/// Returns the time of an iteration of each case, only for the newest `runs` if given, so that a
-/// long history is not read completely.
+/// Returns the time of an iteration of each case, only in runs of `branch` if given, and only for
+/// the newest `runs` if given, so that a long history is not read completely.
 ///
 /// # Errors
 /// If the results cannot be read.
 pub fn times_in(
     store: &Store,
     cases: Option<&str>,
+    branch: Option<&str>,
     runs: Option<usize>,
 ) -> Result<Vec<Series>, AppError> {
     let mut all = Vec::new();
@@ -165,6 +192,7 @@ pub fn times_in(
         let filter = SeriesFilter {
             cases: cases.map(str::to_owned),
             metric: Some(metric.to_owned()),
+            branch: branch.map(str::to_owned),
             runs,
             ..SeriesFilter::default()
         };

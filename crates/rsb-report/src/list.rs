@@ -44,6 +44,8 @@ pub struct RunRow {
     pub profile: String,
     /// Commit that was measured.
     pub commit: Option<String>,
+    /// Branch of that commit.
+    pub branch: Option<String>,
     /// Short description of the machine, or its slug.
     pub machine: String,
     /// Number of measured cases.

@@ -296,6 +296,7 @@ fn lists() {
     let rows = [history, broken];
     insta::assert_snapshot!("history", list::history(&rows, Style::PLAIN));
     let run = RunRow {
+        branch: None,
         run_id: "20261121T090312Z_1a2b3c4".into(),
         started: sample::moment(),
         suite: "quick".into(),

@@ -74,20 +74,44 @@ pub enum StoreError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No run has this id.
-    #[error("there is no run `{text}` in `{}`; `rusty-stack-bench history` lists the runs", dir.display())]
+    #[error(
+        "there is no run, branch or commit `{text}` in `{}`{}; `rusty-stack-bench history` lists \
+         the runs",
+        dir.display(),
+        list_branches(branches)
+    )]
     UnknownRun {
-        /// The id given.
+        /// The name given.
         text: String,
         /// Results directory searched.
         dir: PathBuf,
+        /// The branches measured last.
+        branches: Vec<String>,
     },
-    /// Several runs have ids with this prefix.
-    #[error("`{text}` is ambiguous, it matches several runs ({}); give a longer prefix", matches.join(", "))]
+    /// Several runs, or a run and a branch or commit, have this name.
+    #[error("`{text}` is ambiguous, it matches several ({}); write more of one", matches.join(", "))]
     AmbiguousRun {
         /// The prefix given.
         text: String,
-        /// Ids of the first runs that match.
+        /// The first matches.
         matches: Vec<String>,
+    },
+    /// A branch or commit has no run that is comparable with the other side.
+    #[error(
+        "`{before}` and `{now}` have no two runs of one suite and machine: `{before}` has {}, \
+         `{now}` has {}; measure the missing one, or name two runs by id",
+        befores.join(", "),
+        nows.join(", ")
+    )]
+    NoPair {
+        /// Name of the older side.
+        before: String,
+        /// Suites and machines of its runs.
+        befores: Vec<String>,
+        /// Name of the newer side.
+        now: String,
+        /// Suites and machines of its runs.
+        nows: Vec<String>,
     },
     /// No baseline has this name.
     #[error(
@@ -118,6 +142,10 @@ pub enum StoreError {
         /// Why they cannot, and how to fix it.
         problem: String,
     },
+}
+
+fn list_branches(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; branches: {}", names.join(", ")) }
 }
 
 fn list_nearest(names: &[String]) -> String {

@@ -79,7 +79,7 @@ pub struct SeriesPoint {
 /// Selection of the machine whose runs make up a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Fingerprints {
-    /// The machine of the newest run. Runs of other machines are excluded, because they do not form
+    /// The machine of the newest run, of the branch if one is chosen. Runs of other machines are excluded, because they do not form
     /// a trend with it.
     #[default]
     OfLatest,
@@ -96,6 +96,8 @@ pub struct SeriesFilter {
     pub metric: Option<String>,
     /// Machine whose runs are used.
     pub machine: Fingerprints,
+    /// Branch whose runs are used; all if `None`.
+    pub branch: Option<String>,
     /// Number of newest runs to use; all if `None`.
     pub runs: Option<usize>,
 }
@@ -134,7 +136,7 @@ impl Store {
             let mut statement =
                 connection.prepare(&format!("{ROWS} {of_cases} {ROWS_IN_ORDER}"))?;
             let mut rows = Vec::new();
-            for run in newest(connection, None, filter.runs)? {
+            for run in newest(connection, None, None, filter.runs)? {
                 let found = match &variants {
                     Some(variants) => {
                         statement.query(params![run.number, run.started, run.machine, variants])?
@@ -182,17 +184,24 @@ impl Store {
             Fingerprints::OfLatest => {
                 let latest: Option<Fingerprint> = self.query(|connection| {
                     let sql = format!(
-                        "SELECT h.fingerprint FROM (SELECT machine FROM runs ORDER BY imported, {LATEST_FIRST} LIMIT 1) r
-                         JOIN machines h ON h.id = r.machine"
+                        "SELECT h.fingerprint FROM (
+                             SELECT machine FROM runs WHERE ?1 IS NULL OR branch = ?1
+                             ORDER BY imported, {LATEST_FIRST} LIMIT 1
+                         ) r JOIN machines h ON h.id = r.machine"
                     );
-                    connection.query_row(&sql, [], |row| Ok(row.get::<_, FromJson<_>>(0)?.0)).optional()
+                    connection
+                        .query_row(&sql, [&filter.branch], |row| {
+                            Ok(row.get::<_, FromJson<_>>(0)?.0)
+                        })
+                        .optional()
                 })?;
                 latest.map_or_else(|| Ok(Vec::new()), |latest| self.slugs_of(&latest))?
             }
         };
         let slugs = Value::from(slugs).to_string();
         self.query(|connection| {
-            let newest = newest(connection, Some(&slugs), filter.runs)?;
+            let branch = filter.branch.as_deref();
+            let newest = newest(connection, Some(&slugs), branch, filter.runs)?;
             let since = newest.last().map_or(i64::MAX, |run| run.started);
             let runs: HashMap<i64, RunNumbers> =
                 newest.into_iter().map(|run| (run.number, run)).collect();
@@ -238,19 +247,21 @@ fn run_numbers(row: &Row<'_>) -> rusqlite::Result<RunNumbers> {
 }
 
 /// Returns up to `runs` of the newest runs, on machines with one of the slugs in the JSON list
-/// `slugs`, or on all machines.
+/// `slugs`, or on all machines; only those of `branch` if it is given.
 fn newest(
     connection: &Connection,
     slugs: Option<&str>,
+    branch: Option<&str>,
     runs: Option<usize>,
 ) -> rusqlite::Result<Vec<RunNumbers>> {
     let sql = format!(
-        "{RUN_NUMBERS} WHERE ?1 IS NULL OR machine IN (
-             SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1)))
+        "{RUN_NUMBERS} WHERE (?1 IS NULL OR machine IN (
+             SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1))))
+             AND (?3 IS NULL OR branch = ?3)
          ORDER BY started DESC, run_id DESC LIMIT ?2"
     );
     let runs = runs.map_or(-1, |runs| i64::try_from(runs).unwrap_or(-1));
-    connection.prepare_cached(&sql)?.query_map(params![slugs, runs], run_numbers)?.collect()
+    connection.prepare_cached(&sql)?.query_map(params![slugs, runs, branch], run_numbers)?.collect()
 }
 
 /// Returns the variants of the cases that match `cases`, as a JSON list.

@@ -14,7 +14,7 @@ use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
 use crate::recovery::JournalProgress;
-use crate::{document, input, read, recovery, temporary};
+use crate::{document, read, recovery, temporary};
 
 /// A results directory.
 ///
@@ -349,38 +349,6 @@ impl Store {
             .collect())
     }
 
-    /// Returns the run that `text` refers to: a path, an id, or a unique prefix of an id.
-    ///
-    /// # Errors
-    /// If no run or several runs match, or the file cannot be read.
-    pub fn run(&self, text: &str) -> Result<Run, StoreError> {
-        let path = Path::new(text);
-        let is_document = path.extension().is_some_and(|end| end == "json");
-        if input::names_file(path) || is_document || text.contains('/') {
-            return Ok(read::read_run(path)?);
-        }
-        let found: Vec<(String, String)> = self.query(|connection| {
-            let sql = "SELECT run_id, file FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 \
-                       ORDER BY run_id <> ?1, started DESC LIMIT 6";
-            connection
-                .prepare(sql)?
-                .query_map([text], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect()
-        })?;
-        match found.as_slice() {
-            [(id, file), rest @ ..] if !text.is_empty() && (rest.is_empty() || id == text) => {
-                Ok(read::read_run(&self.results_dir.join(RUNS).join(file))?)
-            }
-            [] => {
-                Err(StoreError::UnknownRun { text: text.to_owned(), dir: self.results_dir.clone() })
-            }
-            several => Err(StoreError::AmbiguousRun {
-                text: text.to_owned(),
-                matches: several.iter().map(|(id, _)| id.clone()).collect(),
-            }),
-        }
-    }
-
     /// Returns every comparison, newest first.
     ///
     /// # Errors
@@ -435,7 +403,7 @@ impl Store {
         }
     }
 
-    fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    pub(crate) fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         let file: String = row.get("file")?;
         Ok(RunSummary {
             run_id: RunId(row.get("run_id")?),
@@ -483,7 +451,8 @@ fn last_written(path: &Path) -> Option<SystemTime> {
 }
 
 /// Query for runs, each with the slug of its machine.
-const RUN_ROWS: &str = "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
+pub(crate) const RUN_ROWS: &str =
+    "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
 
 /// Sort order of runs in the index that puts the latest first: by time, then by id. Sequence
 /// numbers are not used because a file may have a forged one or none; see

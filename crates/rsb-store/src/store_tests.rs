@@ -505,6 +505,7 @@ fn values_of_fast(store: &Store, machine: Fingerprints) -> Vec<f64> {
         cases: Some("fast".to_owned()),
         metric: Some("time_ms".to_owned()),
         machine,
+        branch: None,
         runs: None,
     };
     let series = store.series(&filter).unwrap();

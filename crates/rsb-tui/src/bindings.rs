@@ -156,7 +156,7 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 bind(Action::CompareWithBaseline, &[Char('a')], "a", "baseline")
                     .about("compares the run with the baseline of its suite"),
                 bind(Action::PickSide, &[Char('b')], "b", "both sides")
-                    .about("chooses either side from a list of runs and baselines"),
+                    .about("chooses either side: a branch, commit, run or baseline"),
             ]);
             all.extend(turns);
             all.extend([find, next, reload, copy_id, copy_command]);

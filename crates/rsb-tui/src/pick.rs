@@ -1,6 +1,11 @@
-//! Selection of a side of a comparison: a saved baseline or a stored run.
+//! Selection of a side of a comparison: a saved baseline, a branch, a commit or a stored run.
 
+use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, RunRow};
+
+/// Maximum number of commits to choose from, and the digits of one that are shown.
+const COMMITS: usize = 10;
+const COMMIT_DIGITS: usize = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PickedSide {
@@ -44,7 +49,8 @@ pub(crate) struct PickChoice {
     pub(crate) text: String,
 }
 
-/// Returns the choices for `side`: runs, and for the baseline side also baselines.
+/// Returns the choices for `side`: branches, commits and runs, and for the baseline side also
+/// baselines.
 pub(crate) fn choices(
     side: PickedSide,
     runs: &[RunRow],
@@ -58,12 +64,50 @@ pub(crate) fn choices(
         let text = format!("baseline {name}, saved {saved}, {cases} cases, {machine}");
         choices.push(PickChoice { name: row.name.clone(), text });
     }
+    let branches = groups(runs, |run| run.branch.as_deref());
+    // Of a single branch, the newest run is the first of the runs.
+    for (branch, count, newest) in branches.iter().filter(|_| branches.len() > 1) {
+        choices.push(PickChoice {
+            name: (*branch).to_owned(),
+            text: format!("branch {branch}, {}", group_text(*count, newest)),
+        });
+    }
+    let commits = groups(runs, |run| run.commit.as_deref());
+    for (commit, count, newest) in commits.iter().filter(|(_, count, _)| *count > 1).take(COMMITS) {
+        let short = commit.get(..COMMIT_DIGITS).unwrap_or(commit);
+        choices.push(PickChoice {
+            name: (*commit).to_owned(),
+            text: format!("commit {short}, {}", group_text(*count, newest)),
+        });
+    }
     for row in runs {
         let text =
             format!("{}  {}, {} measured, {}", row.run_id, row.suite, row.measured, row.machine);
         choices.push(PickChoice { name: row.run_id.clone(), text });
     }
     choices
+}
+
+/// Returns the values of `key`, each once, the newest first, with the number of its runs and the
+/// newest of them.
+fn groups<'r>(
+    runs: &'r [RunRow],
+    key: impl Fn(&'r RunRow) -> Option<&'r str>,
+) -> Vec<(&'r str, usize, &'r RunRow)> {
+    let mut groups: Vec<(&str, usize, &RunRow)> = Vec::new();
+    for run in runs.iter().filter(|run| run.measured > 0) {
+        let Some(own) = key(run) else { continue };
+        match groups.iter_mut().find(|(known, ..)| *known == own) {
+            Some((_, count, _)) => *count += 1,
+            None => groups.push((own, 1, run)),
+        }
+    }
+    groups
+}
+
+fn group_text(count: usize, newest: &RunRow) -> String {
+    let count = format_count(count, "run", "runs");
+    format!("{count}, the newest of {}", newest.started.strftime("%Y-%m-%d %H:%M"))
 }
 
 /// Two sides to compare, of one suite on one machine.

@@ -51,7 +51,10 @@ pub enum ChartFileFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PageView {
     /// The overall state.
-    Overview,
+    Overview {
+        /// Branch whose runs are shown; empty for all.
+        branch: String,
+    },
     /// The stored runs.
     Runs(ListFilter),
     /// The cases that were ever measured.
@@ -105,6 +108,8 @@ pub struct FleetView {
 pub struct ListFilter {
     /// Text that names must contain.
     pub find: String,
+    /// Branch whose runs are shown; empty for all.
+    pub branch: String,
     /// Number of the page, from 0.
     pub page: usize,
     /// Order of the cases; runs are always listed from the newest on.
@@ -282,8 +287,8 @@ impl Address {
         let mut query = Query::of(name, query);
         let chart = query.take("chart");
         let view = match name {
-            "" if !is_json => PageView::Overview,
-            "overview" if is_json => PageView::Overview,
+            "" if !is_json => PageView::Overview { branch: query.text("branch") },
+            "overview" if is_json => PageView::Overview { branch: query.text("branch") },
             "runs" => PageView::Runs(query.list_filter()?),
             "cases" => {
                 let sort = query.choice("sort", &CaseOrder::ALL)?;
@@ -374,7 +379,7 @@ impl PageView {
     /// Returns the first part of its address; empty for the overview.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Overview => "",
+            Self::Overview { .. } => "",
             Self::Runs(_) => "runs",
             Self::Cases(_) => "cases",
             Self::Search { .. } => "search",
@@ -411,12 +416,10 @@ impl PageView {
                 ("node", view.node.clone()),
                 ("find", view.find.clone()),
             ],
-            Self::Overview
-            | Self::Machines
-            | Self::Models
-            | Self::Baselines
-            | Self::Doctor
-            | Self::Live => Vec::new(),
+            Self::Overview { branch } => vec![("branch", branch.clone())],
+            Self::Machines | Self::Models | Self::Baselines | Self::Doctor | Self::Live => {
+                Vec::new()
+            }
         };
         pairs.retain(|(_, value)| !value.is_empty());
         pairs
@@ -432,7 +435,11 @@ impl FleetView {
 
 impl ListFilter {
     fn pairs(&self) -> Vec<(&'static str, String)> {
-        vec![("find", self.find.clone()), ("page", page_text(self.page))]
+        vec![
+            ("find", self.find.clone()),
+            ("branch", self.branch.clone()),
+            ("page", page_text(self.page)),
+        ]
     }
 }
 

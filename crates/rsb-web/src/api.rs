@@ -12,7 +12,7 @@ use crate::source::{LiveRun, PageSource, SourceError, SourceResult};
 pub(crate) fn document(site: &Site<'_>, view: &PageView) -> SourceResult<String> {
     let source = site.source();
     let written = match view {
-        PageView::Overview => json(&source.overview()?.health),
+        PageView::Overview { branch } => json(&source.overview(branch)?.health),
         PageView::Runs(_) => list("runs", &*source.runs()?),
         PageView::Cases(_) => list("cases", &*source.cases()?),
         // Runs are most of an export, and line breaks would double their size.

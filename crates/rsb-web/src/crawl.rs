@@ -34,7 +34,7 @@ pub fn export_site<E: std::error::Error + 'static>(
     site: &Site<'_>,
     mut write: impl FnMut(&str, &[u8]) -> Result<(), E>,
 ) -> Result<usize, SiteExportError<E>> {
-    let mut waiting = VecDeque::from([Address::page(PageView::Overview)]);
+    let mut waiting = VecDeque::from([Address::page(PageView::Overview { branch: String::new() })]);
     let mut known: BTreeSet<String> = waiting.iter().map(Address::file).collect();
     for name in assets::NAMES {
         if let Some(PageResponse { body, .. }) = assets::find(site, name) {

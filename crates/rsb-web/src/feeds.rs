@@ -37,7 +37,7 @@ pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<SourceResult<PageRespo
         },
         _ => return None,
     };
-    Some(site.source().overview().map(|material| make(site, &material)))
+    Some(site.source().overview("").map(|material| make(site, &material)))
 }
 
 /// State of the store in a few words.

@@ -10,6 +10,8 @@ use rsb_report::{RunRow, trend::short};
 use crate::address::{Address, CaseView, PageView};
 use crate::site::Site;
 
+/// Maximum number of branches to choose from.
+const BRANCHES: usize = 20;
 /// Digits of a commit in a name.
 const COMMIT: usize = 7;
 
@@ -116,10 +118,23 @@ impl Site<'_> {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// Returns the name of a run: `24 Nov 18:15 · a72b200 · quick`.
+    /// Returns the branches of the stored runs, the one measured last first.
+    pub(crate) fn branches(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for branch in self.runs().iter().filter_map(|run| run.branch.as_deref()) {
+            if names.len() < BRANCHES && !names.contains(&branch) {
+                names.push(branch);
+            }
+        }
+        names
+    }
+
+    /// Returns the name of a run: `24 Nov 18:15 · a72b200 · quick`, with the branch if there are
+    /// several.
     pub(crate) fn run_name(&self, run: &RunRow) -> String {
         let commit = run.commit.as_deref().map(|commit| short_commit(commit).to_owned());
-        let parts = [Some(self.moment(run.started)), commit, Some(run.suite.clone())];
+        let branch = run.branch.clone().filter(|_| self.branches().len() > 1);
+        let parts = [Some(self.moment(run.started)), commit, Some(run.suite.clone()), branch];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 

@@ -31,7 +31,7 @@ use crate::source::SourceResult;
 
 pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     match view {
-        PageView::Overview => overview::page(site, view),
+        PageView::Overview { branch } => overview::page(site, view, branch),
         PageView::Runs(list) => listing::runs(site, view, list),
         PageView::Cases(list) => cases::page(site, view, list),
         PageView::Search { find } => listing::search(site, view, find),

@@ -140,7 +140,7 @@ fn has_document(view: &PageView) -> bool {
 /// Returns the pages that every page links to.
 fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
     let mut entries = vec![
-        ("Overview", PageView::Overview),
+        ("Overview", PageView::Overview { branch: String::new() }),
         ("Runs", PageView::Runs(ListFilter::default())),
         ("Cases", PageView::Cases(ListFilter::default())),
         ("Compare", PageView::Compare(crate::address::CompareView::default())),

@@ -42,13 +42,15 @@ pub trait PageSource {
     /// If the store cannot be queried.
     fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>>;
 
-    /// Returns one run with the content of its report. `id` may be the beginning of one.
+    /// Returns one run with the content of its report. `id` may be the beginning of one, or a
+    /// branch or commit for its newest run.
     ///
     /// # Errors
     /// If there is none, several ids begin with it, or it cannot be read.
     fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>>;
 
-    /// Compares a run with another run or with a saved baseline.
+    /// Compares a run with another run or with a saved baseline. A branch or commit is its newest
+    /// run of the suite and machine of the other side.
     ///
     /// # Errors
     /// If one does not exist, or both are the same.
@@ -73,17 +75,18 @@ pub trait PageSource {
     /// If the store cannot be queried.
     fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>>;
 
-    /// Returns the time of every case over the newest runs of the machine that measured last.
+    /// Returns the time of every case over the newest runs of the machine that measured last, only
+    /// those of `branch` unless it is empty.
     ///
     /// # Errors
     /// If the store cannot be queried.
-    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>>;
+    fn lines(&self, branch: &str) -> SourceResult<Arc<Vec<CaseLine>>>;
 
-    /// Returns the content of the overview.
+    /// Returns the content of the overview, from the runs of `branch` unless it is empty.
     ///
     /// # Errors
     /// If the store cannot be queried.
-    fn overview(&self) -> SourceResult<Arc<OverviewData>>;
+    fn overview(&self, branch: &str) -> SourceResult<Arc<OverviewData>>;
 
     /// Returns the machines, the one that measured last first.
     ///

@@ -220,7 +220,7 @@ fn a_run_adds_little_to_an_export_besides_its_document() {
 #[test]
 fn the_overview_lists_each_change_once_with_what_to_do() {
     let source = MadeUp::new("64");
-    let html = page(&served(&source), PageView::Overview);
+    let html = page(&served(&source), PageView::Overview { branch: String::new() });
     for part in [
         "<a href=\"#moved\"><strong>1</strong> slower</a>",
         "<li class=\"count dim\"><strong>0</strong> faster",
@@ -239,9 +239,39 @@ fn the_overview_lists_each_change_once_with_what_to_do() {
 }
 
 #[test]
+fn a_branch_is_compared_with_main_and_filters_the_lists() {
+    let source = MadeUp::with_branch("64", "feature/x");
+    let site = served(&source);
+    let opened = page(&site, PageView::Compare(CompareView::default()));
+    let link = "compare?from=main&amp;to=feature/x";
+    assert!(opened.contains(&format!("<a href=\"{link}\">feature/x and main</a>")), "{opened}");
+    let compared = open(&site, &link.replace("&amp;", "&"));
+    for part in [
+        &format!("<a href=\"{link}\" aria-current=\"true\">feature/x and main</a>"),
+        "feature/x, 1 Dec 09:03 · 0a0a0a0 · 64 · feature/x against main, ",
+        "<option value=\"feature/x\" selected>branch feature/x</option>",
+    ] {
+        assert!(compared.contains(part), "{part}\n{compared}");
+    }
+    for (link, here) in [
+        ("./?branch=main", "./?branch=feature/x"),
+        ("runs?branch=main", "runs?branch=feature/x"),
+        ("cases?branch=main&sort=week", "cases?branch=feature/x&amp;sort=week"),
+    ] {
+        let html = open(&site, link);
+        assert!(html.contains(&format!("<a href=\"{here}\">feature/x</a>")), "{link}\n{html}");
+        assert!(html.contains("aria-current=\"true\">main</a>"), "{link}\n{html}");
+    }
+    let runs = open(&site, "runs?branch=feature/x");
+    assert_eq!(runs.matches("run?id=").count(), 1, "{runs}");
+    let one = page(&served(&MadeUp::new("64")), PageView::Runs(ListFilter::default()));
+    assert!(!one.contains("Branch:"), "{one}");
+}
+
+#[test]
 fn a_healthy_store_says_what_could_have_been_found() {
     let source = MadeUp::healthy("64");
-    let html = page(&served(&source), PageView::Overview);
+    let html = page(&served(&source), PageView::Overview { branch: String::new() });
     for part in [
         "the last on ",
         "Nothing moved: no new change in 12 cases",

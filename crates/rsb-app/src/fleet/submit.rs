@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::burn_in::Segments;
 use super::campaign::{CampaignDir, JobRecord, PairTurn, file_names};
 use super::measured::{StepRun, StepRuns, step_runs};
-use super::progress::{Observer, is_active, latest_of_nodes, latest_pairs};
+use super::progress::{Observer, latest_of_nodes, latest_pairs};
 use super::scheduler::{Scheduler, scheduler};
 use super::{plan_for, report};
 use crate::AppError;

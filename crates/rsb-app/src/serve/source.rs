@@ -21,7 +21,7 @@ use rsb_probe::ProbeOptions;
 use rsb_report::metrics::MetricsInput;
 use rsb_report::{BaselineRow, MetricsFormat, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
-use rsb_store::{Baseline, Baselines, LinePoint, Series, SeriesName, Store};
+use rsb_store::{Baseline, Baselines, LinePoint, Series, SeriesName, Store, StoreError};
 use rsb_web::source::{
     CampaignData, CaseHistory, CaseLine, ComparedRuns, LatestVerdict, LiveRun, OverviewData,
     PageSource, PointKey, PointRun, RunReportData, SourceError, SourceResult, StoredCampaign,
@@ -100,19 +100,25 @@ impl StoreSource {
         Ok(stamp)
     }
 
-    /// Returns the run id that equals `text`, or the only one that starts with it.
+    /// Returns the id of the run that `text` refers to.
     fn id_of(&self, text: &str) -> SourceResult<String> {
-        let runs = self.runs()?;
-        let exact = runs.iter().find(|run| run.run_id == text);
-        let mut beginning =
-            runs.iter().filter(|run| !text.is_empty() && run.run_id.starts_with(text));
-        match (exact, beginning.next(), beginning.next()) {
-            (Some(run), ..) | (None, Some(run), None) => Ok(run.run_id.clone()),
-            (None, Some(_), Some(_)) => Err(SourceError::Senseless(format!(
-                "`{text}` matches several run ids; write more of it"
-            ))),
-            (None, None, _) => Err(SourceError::NotThere(format!("no run has the id `{text}`"))),
+        self.now()?;
+        let found = self.store().named(text).map_err(|error| not_named(&error, text))?;
+        found.into_newest().map(|run| run.run_id.0).ok_or_else(|| no_run(text))
+    }
+
+    /// Returns the ids of the runs that `from` and `to` refer to; `from` may be a baseline.
+    fn sides(&self, from: &str, to: &str) -> SourceResult<[String; 2]> {
+        let saved = Baselines::new(&self.stored.project.directories.baselines).list();
+        if saved.iter().any(|info| info.name == from) {
+            return Ok([from.to_owned(), self.id_of(to)?]);
         }
+        // Each is looked up on its own first, so that the error names the one that is missing.
+        for text in [from, to] {
+            self.id_of(text)?;
+        }
+        let pair = self.store().pair(from, to).map_err(|error| not_named(&error, to))?;
+        Ok(pair.map(|run| run.run_id.0))
     }
 
     fn read(&self, id: &str) -> SourceResult<Run> {
@@ -201,7 +207,7 @@ impl StoreSource {
             .ok_or_else(|| SourceError::NotThere(format!("no run has the id `{to}`")))?;
         let baseline = match self.saved_baseline(from, current_run)? {
             Some(runs) => runs,
-            None => vec![self.read(&self.id_of(from)?)?],
+            None => vec![self.read(from)?],
         };
         if let Some(why) = gate::is_itself(&baseline, &current, &self.judge.directories) {
             return Err(SourceError::Senseless(why));
@@ -214,11 +220,17 @@ impl StoreSource {
         Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
     }
 
-    fn look(&self) -> SourceResult<OverviewData> {
+    /// Returns the content of the overview, from the runs of `branch` unless it is empty.
+    fn look(&self, branch: &str) -> SourceResult<OverviewData> {
         let store = self.store();
-        let latest = store.latest().map_err(unreadable)?;
-        let series =
-            trend::times_in(store, None, Some(NEWEST)).map_err(|error| source_error(&error))?;
+        let is_whole = branch.is_empty();
+        let latest = if is_whole {
+            store.latest().map_err(unreadable)?
+        } else {
+            Some(self.read(&self.id_of(branch)?)?)
+        };
+        let series = trend::times_in(store, None, (!is_whole).then_some(branch), Some(NEWEST))
+            .map_err(|error| source_error(&error))?;
         let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
         let now = Timestamp::now();
         let request = TrackRequest {
@@ -231,8 +243,13 @@ impl StoreSource {
             .map_err(|error| source_error(&alert_error(error)))?;
         let earlier =
             latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
-        let earlier = earlier.map_err(unreadable)?;
-        let all = self.runs()?;
+        let mut earlier = earlier.map_err(unreadable)?;
+        let is_shown = |of: Option<&str>| is_whole || of == Some(branch);
+        earlier.retain(|run| {
+            is_shown(run.environment.git.as_ref().and_then(|git| git.branch.as_deref()))
+        });
+        let mut all = Vec::clone(&*self.runs()?);
+        all.retain(|run| is_shown(run.branch.as_deref()));
         let own = latest
             .as_ref()
             .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
@@ -296,7 +313,7 @@ impl StoreSource {
             .filter(|one| one.machine == name.machine)
             .map(|one| one.metric.clone())
             .collect();
-        let alerts = self.overview()?.alerts.clone().into_iter().filter(|alert| {
+        let alerts = self.overview("")?.alerts.clone().into_iter().filter(|alert| {
             alert.machine == name.machine
                 && alert.moves.iter().any(|one| one.id == id && one.metric == name.metric)
         });
@@ -391,6 +408,21 @@ fn analyze_trend(
     Some((trend, left_out))
 }
 
+fn no_run(text: &str) -> SourceError {
+    SourceError::NotThere(format!("no run, branch or commit is called `{text}`"))
+}
+
+/// Returns the error for `text`, which the store could not resolve.
+fn not_named(error: &StoreError, text: &str) -> SourceError {
+    match error {
+        StoreError::UnknownRun { .. } => no_run(text),
+        StoreError::AmbiguousRun { .. } | StoreError::NoPair { .. } => {
+            SourceError::Senseless(error.to_string())
+        }
+        _ => SourceError::Unreadable(error.to_string()),
+    }
+}
+
 fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     SourceError::Unreadable(error_chain(&anyhow::Error::new(error)))
 }
@@ -413,11 +445,9 @@ impl PageSource for StoreSource {
     }
 
     fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
-        let to = self.id_of(to)?;
-        self.stored
-            .answers
-            .compare
-            .get((from.to_owned(), to.clone()), &self.now()?, || self.compare_runs(from, &to))
+        let [from, to] = self.sides(from, to)?;
+        let key = (from.clone(), to.clone());
+        self.stored.answers.compare.get(key, &self.now()?, || self.compare_runs(&from, &to))
     }
 
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
@@ -441,9 +471,10 @@ impl PageSource for StoreSource {
         Ok(named.into_iter().map(|(run_id, commit)| PointRun { run_id, commit }).collect())
     }
 
-    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>> {
-        self.stored.answers.lines.get((), &self.now()?, || {
-            let series = trend::times_in(self.store(), None, Some(NEWEST));
+    fn lines(&self, branch: &str) -> SourceResult<Arc<Vec<CaseLine>>> {
+        self.stored.answers.lines.get(branch.to_owned(), &self.now()?, || {
+            let of = Some(branch).filter(|branch| !branch.is_empty());
+            let series = trend::times_in(self.store(), None, of, Some(NEWEST));
             let series = series.map_err(|error| source_error(&error))?;
             let line = |one: Series| CaseLine {
                 points: one.points.iter().map(|point| (point.timestamp, point.value)).collect(),
@@ -455,8 +486,8 @@ impl PageSource for StoreSource {
         })
     }
 
-    fn overview(&self) -> SourceResult<Arc<OverviewData>> {
-        self.stored.answers.overview.get((), &self.now()?, || self.look())
+    fn overview(&self, branch: &str) -> SourceResult<Arc<OverviewData>> {
+        self.stored.answers.overview.get(branch.to_owned(), &self.now()?, || self.look(branch))
     }
 
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {

@@ -39,8 +39,8 @@ pub(super) struct Answers {
     pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
     pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
-    pub(super) lines: AnswerCache<(), Vec<CaseLine>, 1>,
-    pub(super) overview: AnswerCache<(), OverviewData, 1>,
+    pub(super) lines: AnswerCache<String, Vec<CaseLine>, 4>,
+    pub(super) overview: AnswerCache<String, OverviewData, 4>,
     pub(super) metrics: AnswerCache<(), MetricsInput, 1>,
     /// Key: the current period of [`super::source::CAMPAIGN_SECONDS`].
     pub(super) campaign: AnswerCache<i64, Option<CampaignMetrics>, 1>,

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
-use rsb_engine::{EngineError, Listener};
+use rsb_engine::{EngineError, ErrorKind, Listener};
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::import::{self, ImportError};
-use rsb_store::{Baselines, ReadError, RecordedFile, Store, read_criterion_dir, read_recorded};
+use rsb_store::{
+    Baselines, NamedRuns, ReadError, RecordedFile, RunSummary, Store, StoreError,
+    read_criterion_dir, read_recorded,
+};
 
 use super::latest::latest;
 use super::named::{before_latest, criterion_dir, expand_pattern};
@@ -116,7 +119,74 @@ impl Judge {
         }
     }
 
-    /// Returns the runs that `named` refers to.
+    /// Returns the names of both sides, in which a branch or a commit is replaced by the id of its
+    /// newest run of the suite and machine of the other side. An empty `current` is the latest run.
+    ///
+    /// # Errors
+    /// If a name is ambiguous, or the other side has no such run.
+    pub fn name_sides(
+        &self,
+        baseline: &[String],
+        current: &[String],
+    ) -> Result<[Vec<String>; 2], EngineError> {
+        let mut sides = [baseline.to_vec(), current.to_vec()];
+        let [older, newer] = [self.group(baseline)?, self.group(current)?];
+        match (older, newer) {
+            (Some(_), Some(_)) => {
+                let pair = self.store.pair(&baseline[0], &current[0]);
+                let [older, newer] = pair.map_err(EngineError::usage)?;
+                sides = [vec![older.run_id.0], vec![newer.run_id.0]];
+            }
+            (Some(runs), None) => {
+                let current = match self.current(current) {
+                    Err(error) if error.kind == ErrorKind::NoVerdict => return Ok(sides),
+                    found => found?,
+                };
+                sides[0] = self.run_like(&baseline[0], &runs, current.first())?;
+            }
+            (None, Some(runs)) => {
+                let baseline = self.sides(baseline)?;
+                sides[1] = self.run_like(&current[0], &runs, baseline.first())?;
+            }
+            (None, None) => {}
+        }
+        Ok(sides)
+    }
+
+    /// Returns the id of the newest of `runs`, the runs of the branch or commit `text`, that is
+    /// comparable with `other`.
+    fn run_like(
+        &self,
+        text: &str,
+        runs: &[RunSummary],
+        other: Option<&Run>,
+    ) -> Result<Vec<String>, EngineError> {
+        let run = match other {
+            Some(other) => self.store.run_like(text, runs, other).map_err(EngineError::usage)?,
+            None => return Ok(vec![text.to_owned()]),
+        };
+        Ok(vec![run.run_id.0])
+    }
+
+    /// Returns the runs of the branch or commit that is the only name in `named`; `None` if it is
+    /// anything else.
+    fn group(&self, named: &[String]) -> Result<Option<Vec<RunSummary>>, EngineError> {
+        let [text] = named else { return Ok(None) };
+        let is_saved = Baselines::new(&self.directories.baselines)
+            .list()
+            .iter()
+            .any(|info| info.name == *text);
+        if is_saved || before_latest(text).is_some() || Path::new(text).exists() {
+            return Ok(None);
+        }
+        match self.store.named(text) {
+            Ok(NamedRuns::Group(runs)) => Ok(Some(runs)),
+            Ok(NamedRuns::One(_)) | Err(StoreError::UnknownRun { .. }) => Ok(None),
+            Err(error) => Err(EngineError::usage(error)),
+        }
+    }
+
+    /// Returns the runs that `named` refers to; of a branch or a commit, the newest run.
     ///
     /// # Errors
     /// If one cannot be read or is named twice.
@@ -179,7 +249,7 @@ impl Judge {
     }
 
     /// Reads an output directory of Criterion, a run file, a baseline file, a saved baseline by
-    /// name (see [`Baselines::find`]), a stored run by id, or `latest~N`.
+    /// name (see [`Baselines::find`]), a stored run by id, branch or commit, or `latest~N`.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
@@ -194,7 +264,7 @@ impl Judge {
         if let Some(runs) = before_latest(text) {
             return self.before_latest(runs);
         }
-        if self.names_run(text) {
+        if self.names_run(text) || self.group(&[text.to_owned()])?.is_some() {
             return self.store.run(text).map(|run| vec![run]).map_err(EngineError::usage);
         }
         if let Some((dir, name)) = criterion_dir(text) {

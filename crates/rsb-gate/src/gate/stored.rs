@@ -41,8 +41,9 @@ pub fn judge_stored(
     request: &StoredRequest<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
-    let named = judge.place(SideName::Baseline, judge.sides(&request.baseline)?)?;
-    let current = match current(judge, &request.current) {
+    let [baseline_names, current_names] = judge.name_sides(&request.baseline, &request.current)?;
+    let named = judge.place(SideName::Baseline, judge.sides(&baseline_names)?)?;
+    let current = match current(judge, &current_names) {
         Ok(runs) => judge.place(SideName::Current, runs)?,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
             return no_verdict(judge, &[], MissingSide::Run, &format!("{:#}", error.error));

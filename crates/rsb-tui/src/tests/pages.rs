@@ -355,6 +355,31 @@ fn either_side_of_the_comparison_is_chosen_from_a_list() {
 }
 
 #[test]
+fn a_branch_or_a_commit_is_chosen_as_a_side() {
+    let of = |id: &str, branch: &str, commit: &str| RunRow {
+        branch: Some(branch.to_owned()),
+        commit: Some(commit.to_owned()),
+        ..stored(id, "quick", "here")
+    };
+    let runs = vec![
+        of("c", "feature", "2222222222"),
+        of("b", "main", "1111111111"),
+        of("a", "main", "1111111111"),
+    ];
+    let mut bench = comparison_page(runs, Vec::new());
+    bench.send(sample::compared());
+    bench.press(&[Key::Char('b')]);
+    let picture = bench.picture();
+    for part in ["branch feature, 1 run", "branch main, 2 runs", "commit 1111111, 2 runs"] {
+        assert!(picture.contains(part), "no {part} in\n{picture}");
+    }
+    assert!(!picture.contains("commit 2222222"), "its only run is listed anyway:\n{picture}");
+    bench.take();
+    bench.press(&[Key::Up, Key::Up, Key::Up, Key::Enter]);
+    assert!(bench.take().contains(&compares("main", "c")));
+}
+
+#[test]
 fn number_keys_go_to_pages() {
     let mut bench = Bench::new(80, 24, InterfaceSettings::default());
     for (number, stage) in ('1'..).zip(Stage::ALL) {

@@ -191,6 +191,7 @@ pub(super) fn stored(id: &str, second: i64) -> RunRow {
         suite: "quick".to_owned(),
         profile: "quick".to_owned(),
         commit: None,
+        branch: None,
         machine: "amd-epyc-2c".to_owned(),
         measured,
         skipped,

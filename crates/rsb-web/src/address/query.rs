@@ -36,7 +36,8 @@ impl<'q> Query<'q> {
     }
 
     pub(super) fn list_filter(&mut self) -> Result<ListFilter, AddressError> {
-        Ok(ListFilter { find: self.text("find"), page: self.page()?, ..ListFilter::default() })
+        let (find, branch) = (self.text("find"), self.text("branch"));
+        Ok(ListFilter { find, branch, page: self.page()?, ..ListFilter::default() })
     }
 
     pub(super) fn choice<T: Copy + Default>(

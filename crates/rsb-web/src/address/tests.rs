@@ -17,8 +17,9 @@ fn text() -> impl Strategy<Value = String> {
 
 fn view() -> impl Strategy<Value = PageView> {
     let list = || {
-        (text(), 0_usize..9).prop_map(|(find, page)| ListFilter {
+        (text(), text(), 0_usize..9).prop_map(|(find, branch, page)| ListFilter {
             find,
+            branch,
             page,
             ..ListFilter::default()
         })
@@ -43,7 +44,7 @@ fn view() -> impl Strategy<Value = PageView> {
         },
     );
     prop_oneof![
-        Just(PageView::Overview),
+        text().prop_map(|branch| PageView::Overview { branch }),
         list().prop_map(PageView::Runs),
         list().prop_map(PageView::Cases),
         text().prop_map(|id| PageView::Run { id }),
@@ -95,7 +96,8 @@ fn addresses_are_short_and_can_be_read() {
         ..CaseView::of("cpu_performance/gemm/cpu:0/f32/64x64x64")
     };
     let links = [
-        (PageView::Overview, "./"),
+        (PageView::Overview { branch: String::new() }, "./"),
+        (PageView::Overview { branch: "feature/x".into() }, "./?branch=feature/x"),
         (
             PageView::Run { id: "20261121T090312Z_1a2b3c4".into() },
             "run?id=20261121T090312Z_1a2b3c4",

@@ -9,7 +9,7 @@ use rsb_report::html::element::{class, escape};
 use rsb_report::run::outcome_cell;
 use rsb_report::{format_percent, format_quantity};
 
-use super::listing::{filter, holds, outside, paginate};
+use super::listing::{branches, filter, holds, outside, paginate};
 use crate::address::{Address, CaseOrder, CaseView, ListFilter, PageView};
 use crate::cards::{CardColumn, CardTable, number, text};
 use crate::names::{case_parts, shared_prefix};
@@ -59,14 +59,20 @@ pub(super) fn page<'v>(
     view: &'v PageView,
     query: &ListFilter,
 ) -> SourceResult<Sheet<'v>> {
-    let (all, lines) = (site.source().cases()?, site.source().lines()?);
+    let (all, lines) = (site.source().cases()?, site.source().lines(&query.branch)?);
     let lines: HashMap<&str, &CaseLine> =
         lines.iter().rev().map(|line| (line.id.as_str(), line)).collect();
-    let matching = all.iter().filter(|case| holds(&case.id, &query.find));
+    // The list of cases is that of all runs.
+    let is_of_branch =
+        |case: &&StoredCase| query.branch.is_empty() || lines.contains_key(case.id.as_str());
+    let matching = all.iter().filter(|case| holds(&case.id, &query.find)).filter(is_of_branch);
     let mut entries: Vec<CaseEntry<'_>> =
         matching.map(|case| CaseEntry::of(case, lines.get(case.id.as_str()).copied())).collect();
     sort(&mut entries, query.sort);
     let mut sheet = Sheet::new("Cases", Some(view));
+    sheet.push(&branches(site, &query.branch, |branch| {
+        PageView::Cases(ListFilter { branch, page: 0, ..query.clone() })
+    }));
     sheet.push(&filter(site, view, "part of a case's name"));
     sheet.push(&orders(site, query));
     let (shown, pages) = paginate(site, &entries, query, PageView::Cases);

@@ -8,8 +8,8 @@ use rsb_report::html::element::{anchor, class, escape, list, prose, table};
 use rsb_report::label::Shortener;
 use rsb_report::number::{count_words, format_count, format_interval};
 use rsb_report::{
-    Chart, RunRow, Tone, charts as all_charts, environment, format_percent, format_quantity,
-    trend::short,
+    BaselineRow, Chart, RunRow, Tone, charts as all_charts, environment, format_percent,
+    format_quantity, trend::short,
 };
 
 use super::{listing::holds, verdict_tone};
@@ -37,6 +37,7 @@ pub(super) fn page<'v>(
             "No two runs of one suite and machine are stored yet. Choose a run or a saved baseline, \
              and the run to compare with it.",
         );
+        sheet.push(&pairs(site, query)?);
         sheet.push(&choice(site, query)?);
         return Ok(sheet);
     }
@@ -45,6 +46,7 @@ pub(super) fn page<'v>(
         Err(SourceError::Senseless(why)) => {
             let mut sheet = Sheet::new("Compare", Some(view));
             sheet.say(Tone::Caution, &why);
+            sheet.push(&pairs(site, query)?);
             sheet.push(&choice(site, query)?);
             return Ok(sheet);
         }
@@ -53,6 +55,7 @@ pub(super) fn page<'v>(
     let result = &compared.result;
     let mut sheet = Sheet::new("Comparison", Some(view)).under(&sides(site, query, result));
     sheet.say(verdict_tone(result), &comparison::verdict_sentence(result).1);
+    sheet.push(&pairs(site, query)?);
     sheet.push(&choice(site, query)?);
     sheet.push(&filters(site, query, result));
     let (shown, hidden) = select_rows(query, result);
@@ -83,7 +86,7 @@ pub(super) fn charts(site: &Site<'_>, query: &CompareView) -> SourceResult<Vec<C
 
 /// Returns the charts of a comparison, whose titles name the sides as the page does.
 fn drawn(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> Vec<Chart> {
-    let [baseline_run_id, current_run_id] = side_names(site, query);
+    let [baseline_run_id, current_run_id] = side_names(site, query, result);
     let result = ComparisonResult { baseline_run_id, current_run_id, ..result.clone() };
     [all_charts::comparison, all_charts::delta, all_charts::before_after]
         .iter()
@@ -98,7 +101,9 @@ fn newest_pair(site: &Site<'_>, query: &CompareView) -> Option<CompareView> {
         return None;
     }
     let measured = || site.runs().iter().filter(|run| run.measured > 0);
-    let pairs = measured().filter(|run| query.to.is_empty() || run.run_id == query.to);
+    let pairs = measured().filter(|run| {
+        query.to.is_empty() || run.run_id == query.to || run.branch.as_ref() == Some(&query.to)
+    });
     for to in pairs {
         let before = measured().find(|run| {
             run.machine == to.machine && run.suite == to.suite && run.started < to.started
@@ -113,7 +118,7 @@ fn newest_pair(site: &Site<'_>, query: &CompareView) -> Option<CompareView> {
 
 /// Returns the names of both sides and the threshold.
 fn sides(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> String {
-    let [from, to] = side_names(site, query);
+    let [from, to] = side_names(site, query, result);
     let head = comparison::head(result);
     let threshold = head.rsplit_once(", ").map_or("", |(_, threshold)| threshold);
     format!("{to} against {from}, {threshold}")
@@ -167,14 +172,57 @@ const fn no_rows(query: &CompareView) -> &'static str {
 }
 
 /// Returns the names of the baseline side and of the current side.
-fn side_names(site: &Site<'_>, query: &CompareView) -> [String; 2] {
+fn side_names(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> [String; 2] {
     let baselines = site.source().baselines().unwrap_or_default();
+    let name = |name: &str, id: &str| {
+        let is_run = site.runs().iter().any(|run| run.run_id.starts_with(name));
+        // A branch or a commit is its run in this comparison.
+        if is_run { site.name_of_run(name) } else { format!("{name}, {}", site.name_of_run(id)) }
+    };
     let from = if baselines.iter().any(|row| row.name == query.from) {
         format!("baseline {}", query.from)
     } else {
-        site.name_of_run(&query.from)
+        name(&query.from, &result.baseline_run_id)
     };
-    [from, site.name_of_run(&query.to)]
+    [from, name(&query.to, &result.current_run_id)]
+}
+
+/// Names of the branch that others are merged into, the most common first.
+const MAIN: [&str; 3] = ["main", "master", "trunk"];
+
+/// Returns the links to the pairs that are compared most often: the last run with the one before it
+/// and with the baseline, and the branch measured last with the main branch.
+fn pairs(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
+    if !site.answers() {
+        return Ok(String::new());
+    }
+    let baselines = site.source().baselines()?;
+    let measured = || site.runs().iter().filter(|run| run.measured > 0);
+    let saved = measured().find_map(|run| {
+        let own = |row: &&BaselineRow| row.name == run.suite && row.machine == run.machine;
+        Some(CompareView::of(&baselines.iter().find(own)?.name, &run.run_id))
+    });
+    let branches = site.branches();
+    let main = MAIN.iter().find(|name| branches.contains(name));
+    let branch = main.and_then(|main| {
+        let other = measured().find_map(|run| run.branch.as_deref().filter(|name| name != main))?;
+        Some((format!("{other} and {main}"), CompareView::of(main, other)))
+    });
+    let mut all = Vec::new();
+    let previous = newest_pair(site, &CompareView::default());
+    all.extend(previous.map(|pair| ("last and previous".to_owned(), pair)));
+    all.extend(saved.map(|pair| ("last and baseline".to_owned(), pair)));
+    all.extend(branch);
+    if all.len() < 2 {
+        return Ok(String::new());
+    }
+    let mut items = String::new();
+    for (title, pair) in all {
+        let is_here = pair.from == query.from && pair.to == query.to;
+        let view = CompareView { from: pair.from, to: pair.to, ..query.clone() };
+        items.push_str(&item(site, is_here, &title, view));
+    }
+    Ok(format!("<nav aria-label=\"Pair\"><ul class=\"choice\"><li>Pair:{items}</ul></nav>\n"))
 }
 
 /// Returns whether `row` matches the filter `show`.
@@ -304,6 +352,7 @@ fn choice(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
         return Ok(String::new());
     }
     let (runs, baselines) = (site.source().runs()?, site.source().baselines()?);
+    let branches = site.branches();
     let mut saved = String::new();
     for row in baselines.iter() {
         saved.push_str(&option(&row.name, &format!("saved baseline {}", row.name), &query.from));
@@ -314,11 +363,15 @@ fn choice(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
         // A link may name an older run, or the beginning of an id.
         let is_listed = |text: &str| {
             offered.clone().any(|run| run.run_id == text)
+                || branches.contains(&text)
                 || baselines.iter().any(|row| row.name == text)
         };
         let mut options = String::new();
         if !chosen.is_empty() && !is_listed(chosen) {
             options.push_str(&option(chosen, &site.name_of_run(chosen), chosen));
+        }
+        for branch in &branches {
+            options.push_str(&option(branch, &format!("branch {branch}"), chosen));
         }
         for run in offered.clone() {
             let text = format!("{} on {}", site.run_name(run), site.machine(&run.machine));

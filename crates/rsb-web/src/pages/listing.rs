@@ -19,9 +19,12 @@ pub(super) fn runs<'v>(
     query: &ListFilter,
 ) -> SourceResult<Sheet<'v>> {
     let all = site.source().runs()?;
-    let matching: Vec<RunRow> =
-        all.iter().filter(|run| is_run(run, &query.find)).cloned().collect();
+    let is_shown = |run: &&RunRow| is_run(run, &query.find) && is_of_branch(run, &query.branch);
+    let matching: Vec<RunRow> = all.iter().filter(is_shown).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
+    sheet.push(&branches(site, &query.branch, |branch| {
+        PageView::Runs(ListFilter { branch, page: 0, ..query.clone() })
+    }));
     sheet.push(&filter(site, view, "run, suite, commit or machine"));
     let (shown, pages) = paginate(site, &matching, query, PageView::Runs);
     sheet.push(&run_table(site, shown, "Stored runs"));
@@ -61,6 +64,28 @@ pub(super) fn search<'v>(
         sheet.say(Tone::Caution, "Nothing was found: no case and no run contains that text.");
     }
     Ok(sheet)
+}
+
+/// Returns whether `run` is of `branch`; every run is if that is empty.
+pub(super) fn is_of_branch(run: &RunRow, branch: &str) -> bool {
+    branch.is_empty() || run.branch.as_deref() == Some(branch)
+}
+
+/// Returns the links to the same page for each branch, if the runs are of several. `shown` is the
+/// branch of the page; empty for all.
+pub(super) fn branches(site: &Site<'_>, shown: &str, view: impl Fn(String) -> PageView) -> String {
+    let names = site.branches();
+    if !site.answers() || (names.len() < 2 && shown.is_empty()) {
+        return String::new();
+    }
+    let mut items = String::new();
+    for (name, title) in std::iter::once(("", "all")).chain(names.iter().map(|name| (*name, *name)))
+    {
+        let here = if name == shown { " aria-current=\"true\"" } else { "" };
+        let link = escape(&site.link(Address::page(view(name.to_owned()))));
+        items.push_str(&format!("<li><a href=\"{link}\"{here}>{}</a>", escape(title)));
+    }
+    format!("<nav aria-label=\"Branch\"><ul class=\"choice\"><li>Branch:{items}</ul></nav>\n")
 }
 
 /// Returns the number of results with a link to all of them, if they are not all on the page.

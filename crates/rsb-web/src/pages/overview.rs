@@ -23,9 +23,14 @@ const NAMED: usize = 10;
 /// Maximum number of cases of one change that have a row each; the others are counted.
 const MOVED: usize = 12;
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
-    let material = site.source().overview()?;
+pub(super) fn page<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    branch: &str,
+) -> SourceResult<Sheet<'v>> {
+    let material = site.source().overview(branch)?;
     let mut sheet = Sheet::new("Overview", Some(view)).under(&subtitle(site, &material));
+    sheet.push(&listing::branches(site, branch, |branch| PageView::Overview { branch }));
     let living = site.source().live()?.len();
     if living > 0 && site.answers() {
         let link = site.page_link(PageView::Live, "watch it");
@@ -47,7 +52,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         sheet.section("notices", "Problems of the store", notices(&material.notices));
         return Ok(sheet);
     };
-    let lines = site.source().lines()?;
+    let lines = site.source().lines(branch)?;
     let changes = Changes::of(&material);
     sheet.push(&tiles(&material, &changes));
     verdict(site, &mut sheet, latest);
@@ -59,7 +64,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     sheet.section("unmeasured", "Not measured", items(site, &unmeasured));
     sheet.section("notices", "Problems of the store", notices(&material.notices));
     sheet.section("advice", "What to do", advice(&material));
-    sheet.section("runs", "Last runs", last_runs(site));
+    sheet.section("runs", "Last runs", last_runs(site, branch));
     Ok(sheet)
 }
 
@@ -373,10 +378,12 @@ fn advice(material: &OverviewData) -> String {
     }))
 }
 
-fn last_runs(site: &Site<'_>) -> String {
-    let runs = site.runs();
-    let table = listing::run_table(site, runs.iter().take(RUNS), "The last runs");
-    let all = site.link(Address::page(PageView::Runs(ListFilter::default())));
+fn last_runs(site: &Site<'_>, branch: &str) -> String {
+    let runs: Vec<_> =
+        site.runs().iter().filter(|run| listing::is_of_branch(run, branch)).collect();
+    let table = listing::run_table(site, runs.iter().copied().take(RUNS), "The last runs");
+    let list = ListFilter { branch: branch.to_owned(), ..ListFilter::default() };
+    let all = site.link(Address::page(PageView::Runs(list)));
     let count = format_count(runs.len(), "run", "runs");
     format!("{table}<p>{count} are stored: {}.</p>\n", anchor(&all, "all runs"))
 }

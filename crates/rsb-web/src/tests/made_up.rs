@@ -40,6 +40,8 @@ pub(super) struct MadeUp {
     judged: RefCell<HashMap<(String, String), ComparisonResult>>,
     is_healthy: bool,
     pub(super) campaigns: Vec<CampaignDocument>,
+    /// Branch of the newest run; the others are of `main`. Empty if all have one branch.
+    branch: &'static str,
 }
 
 fn moment(run: usize) -> Timestamp {
@@ -71,6 +73,7 @@ impl MadeUp {
             campaigns: ["torn", "large", "first"]
                 .map(|campaign| fleet::campaign(campaign, name))
                 .into(),
+            branch: "",
             runs: of_first.chain([(1, made_up(name, 1, 0))]).collect(),
         }
     }
@@ -78,6 +81,11 @@ impl MadeUp {
     /// Returns a store without changes, noise or missing cases.
     pub(super) fn healthy(name: &str) -> Self {
         Self { is_healthy: true, ..Self::new(name) }
+    }
+
+    /// Returns a store whose newest run is of the branch `branch`, and all others of `main`.
+    pub(super) fn with_branch(name: &str, branch: &'static str) -> Self {
+        Self { branch, ..Self::new(name) }
     }
 
     /// Returns an id that no run has, and two that runs have.
@@ -238,12 +246,19 @@ fn unmeasured(name: &str, outcome: Outcome) -> BenchmarkResult {
 
 impl PageSource for MadeUp {
     fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
+        let newest = id_of(0, self.count - 1);
+        let branch = |run: &Run| match self.branch {
+            "" => run.environment.git.as_ref().and_then(|git| git.branch.clone()),
+            branch if run.run_id.0 == newest => Some(branch.to_owned()),
+            _ => Some("main".to_owned()),
+        };
         let row = |(machine, run): &(usize, Run)| RunRow {
             run_id: run.run_id.0.clone(),
             started: run.started,
             suite: run.suite.clone(),
             profile: run.profile.clone(),
             commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
+            branch: branch(run),
             machine: MACHINES[*machine].to_owned(),
             measured: CASES,
             skipped: 1,
@@ -276,7 +291,13 @@ impl PageSource for MadeUp {
         if from == to {
             return Err(SourceError::Senseless("both are one run".to_owned()));
         }
-        let from = if from == self.name { &id_of(0, 0) } else { from };
+        let newest = |back: usize| id_of(0, self.count - back);
+        let from = match from {
+            "main" => &newest(2),
+            from if from == self.name => &id_of(0, 0),
+            from => from,
+        };
+        let to = if to == self.branch { &newest(1) } else { to };
         let environments =
             [self.find(from)?.environment.clone(), self.find(to)?.environment.clone()];
         Ok(Arc::new(ComparedRuns { result: self.judged(from, to)?, environments }))
@@ -341,7 +362,7 @@ impl PageSource for MadeUp {
             .collect())
     }
 
-    fn overview(&self) -> SourceResult<Arc<OverviewData>> {
+    fn overview(&self, _: &str) -> SourceResult<Arc<OverviewData>> {
         let id = id_of(0, self.count - 1);
         let (mut health, mut alerts) = (self.health(), vec![self.alert()]);
         if self.is_healthy {
@@ -363,7 +384,7 @@ impl PageSource for MadeUp {
         }))
     }
 
-    fn lines(&self) -> SourceResult<Arc<Vec<CaseLine>>> {
+    fn lines(&self, _: &str) -> SourceResult<Arc<Vec<CaseLine>>> {
         let own = || self.runs.iter().rev().filter(|(machine, _)| *machine == 0);
         let line = |case| CaseLine {
             id: case_id(&self.name, case),
