@@ -17,6 +17,7 @@ mod models;
 mod roofline;
 mod selection;
 mod sensors;
+mod series;
 mod simulated;
 mod sparklines;
 mod speedup;
@@ -34,6 +35,7 @@ pub use kinds::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject}
 pub use lines::{AXES as LINE_AXES, LINE_KEYS, throughput_by_size};
 pub use machines::machines;
 pub use selection::ChartSelection;
+pub use series::{TimeSeries, geometric_mean, over_time};
 pub use trend::{trend_chart, trend_window};
 
 use std::collections::HashMap;

@@ -174,6 +174,42 @@ pub struct CaseView {
     pub window: Option<(usize, usize)>,
     /// Page of the values, from 0.
     pub page: usize,
+    /// Series that are drawn together with the case.
+    pub by: SeriesBy,
+    /// Whether they are drawn as ratios to the first.
+    pub ratio: bool,
+}
+
+/// Series that are drawn together with a case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SeriesBy {
+    /// None.
+    #[default]
+    Nothing,
+    /// The same case with other data types.
+    Dtype,
+    /// The case on each branch.
+    Branch,
+    /// The case on other machines.
+    Machine,
+    /// The geometric mean of the benchmark.
+    Mean,
+}
+
+impl SeriesBy {
+    /// Each choice with its name in an address and its title.
+    pub const ALL: [(Self, &'static str, &'static str); 5] = [
+        (Self::Nothing, "none", "none"),
+        (Self::Dtype, "dtype", "data type"),
+        (Self::Branch, "branch", "branch"),
+        (Self::Machine, "machine", "machine"),
+        (Self::Mean, "mean", "geometric mean"),
+    ];
+
+    /// Returns what the series differ in.
+    pub fn title(self) -> &'static str {
+        Self::ALL.iter().find(|(each, ..)| *each == self).map_or("", |(_, _, title)| title)
+    }
 }
 
 /// Filter of a comparison by verdict.
@@ -479,12 +515,16 @@ impl CaseView {
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let window =
             self.window.map_or_else(String::new, |(first, last)| format!("{first}-{last}"));
+        let by = SeriesBy::ALL.iter().find(|(each, ..)| *each == self.by);
+        let by = by.map_or("", |(_, name, _)| name);
         vec![
             ("id", self.id.clone()),
             ("metric", self.metric.clone()),
             ("machine", self.machine.clone()),
             ("runs", window),
             ("page", page_text(self.page)),
+            ("by", name_unless_default(by, self.by == SeriesBy::default())),
+            ("ratio", name_unless_default("first", !self.ratio)),
         ]
     }
 }

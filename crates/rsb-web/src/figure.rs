@@ -48,7 +48,14 @@ pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: 
     (1..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
 }
 
-fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {
+/// Returns a chart of `view` as HTML; `number` is unique in the page.
+pub(crate) fn figure(
+    site: &Site<'_>,
+    view: &PageView,
+    number: usize,
+    chart: &Chart,
+    zoom: &Zoom,
+) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
         let title = escape(&chart.title);
         return format!("<p>{title}: not drawn, a value in it is not finite</p>\n");

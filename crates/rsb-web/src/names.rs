@@ -10,6 +10,8 @@ use rsb_report::{RunRow, trend::short};
 use crate::address::{Address, CaseView, PageView};
 use crate::site::Site;
 
+/// Usual names of the branch that others are merged into.
+const MAIN: [&str; 3] = ["main", "master", "trunk"];
 /// Maximum number of branches to choose from.
 const BRANCHES: usize = 20;
 /// Digits of a commit in a name.
@@ -127,6 +129,13 @@ impl Site<'_> {
             }
         }
         names
+    }
+
+    /// Returns the branch that others are merged into, if a stored run is of one with a usual name.
+    pub(crate) fn main_branch(&self) -> Option<&'static str> {
+        let has_runs =
+            |name: &str| self.runs().iter().any(|run| run.branch.as_deref() == Some(name));
+        MAIN.into_iter().find(|name| has_runs(name))
     }
 
     /// Returns the name of a run: `24 Nov 18:15 · a72b200 · quick`, with the branch if there are

@@ -8,7 +8,9 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 
-use crate::address::{Address, CaseView, CompareView, ListFilter, PageView, ShownVerdicts};
+use crate::address::{
+    Address, CaseView, CompareView, ListFilter, PageView, SeriesBy, ShownVerdicts,
+};
 use crate::{
     DecisionFields, Medium, NameBook, RefusedDecision, Site, decision_page, export_site, respond,
 };
@@ -248,7 +250,7 @@ fn a_branch_is_compared_with_main_and_filters_the_lists() {
     let compared = open(&site, &link.replace("&amp;", "&"));
     for part in [
         &format!("<a href=\"{link}\" aria-current=\"true\">feature/x and main</a>"),
-        "feature/x, 1 Dec 09:03 · 0a0a0a0 · 64 · feature/x against main, ",
+        "<p class=\"subtitle\">1 Dec 09:03 · 0a0a0a0 · 64 · feature/x against main, ",
         "<option value=\"feature/x\" selected>branch feature/x</option>",
     ] {
         assert!(compared.contains(part), "{part}\n{compared}");
@@ -266,6 +268,35 @@ fn a_branch_is_compared_with_main_and_filters_the_lists() {
     assert_eq!(runs.matches("run?id=").count(), 1, "{runs}");
     let one = page(&served(&MadeUp::new("64")), PageView::Runs(ListFilter::default()));
     assert!(!one.contains("Branch:"), "{one}");
+}
+
+#[test]
+fn a_case_is_drawn_with_its_other_data_types_branches_and_the_mean_of_its_benchmark() {
+    let source = MadeUp::with_branch("64", "feature/x");
+    let site = served(&source);
+    let case = CaseView::of(&source.slower());
+    let plain = page(&site, PageView::Case(case.clone()));
+    for (by, title) in [("branch", "other branches"), ("mean", "the geometric mean of gemm")] {
+        let link = format!("case?id={}&amp;by={by}", case.id);
+        assert!(plain.contains(&format!("<a href=\"{link}\">{title}</a>")), "{by}\n{plain}");
+    }
+    assert!(!plain.contains("Several series") && !plain.contains("other data types"), "{plain}");
+    let branches = CaseView { by: SeriesBy::Branch, ..case.clone() };
+    let html = page(&site, PageView::Case(branches.clone()));
+    for part in [
+        "time_ms by branch",
+        "<p class=\"hint\">Series: main, feature/x.</p>",
+        "aria-current=\"true\">as measured</a>",
+        "&amp;by=branch&amp;ratio=first\">ratio to the first</a>",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    let ratio = page(&site, PageView::Case(CaseView { ratio: true, ..branches }));
+    assert!(ratio.contains("time_ms, ratio to main"), "{ratio}");
+    let mean = page(&site, PageView::Case(CaseView { by: SeriesBy::Mean, ..case }));
+    for part in ["relative to the first run", "this case, geometric mean of 12 cases of gemm"] {
+        assert!(mean.contains(part), "{part}\n{mean}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Parsing and encoding of queries.
 
-use super::{AddressError, CaseView, CompareView, ListFilter, Order, ShownVerdicts, bad};
+use super::{AddressError, CaseView, CompareView, ListFilter, Order, SeriesBy, ShownVerdicts, bad};
 
 pub(super) struct Query<'q> {
     page: &'q str,
@@ -65,7 +65,15 @@ impl<'q> Query<'q> {
 
     pub(super) fn case(&mut self) -> Result<CaseView, AddressError> {
         let (id, metric, machine) = (self.text("id"), self.text("metric"), self.text("machine"));
-        Ok(CaseView { id, metric, machine, window: self.window()?, page: self.page()? })
+        Ok(CaseView {
+            id,
+            metric,
+            machine,
+            window: self.window()?,
+            page: self.page()?,
+            by: self.choice("by", &SeriesBy::ALL)?,
+            ratio: self.choice("ratio", &[(false, "none", ""), (true, "first", "")])?,
+        })
     }
 
     /// Parses `runs=10-20`, or both ends separately, as a form sends them.

@@ -38,9 +38,10 @@ fn view() -> impl Strategy<Value = PageView> {
     let window = prop::option::of(
         (1_usize..99, 1_usize..99).prop_map(|(first, count)| (first, first + count)),
     );
-    let case = (text(), text(), text(), window, 0_usize..9).prop_map(
-        |(id, metric, machine, window, page)| {
-            PageView::Case(CaseView { id, metric, machine, window, page })
+    let together = (0_usize..5, any::<bool>()).prop_map(|(by, ratio)| (SeriesBy::ALL[by].0, ratio));
+    let case = (text(), text(), text(), window, 0_usize..9, together).prop_map(
+        |(id, metric, machine, window, page, (by, ratio))| {
+            PageView::Case(CaseView { id, metric, machine, window, page, by, ratio })
         },
     );
     prop_oneof![

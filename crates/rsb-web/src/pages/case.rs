@@ -2,6 +2,7 @@
 //! origins, and each run with its commit and the commands for a closer look.
 
 mod scaled;
+mod together;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,6 +54,9 @@ pub(super) fn page<'v>(
     let (tone, sentence) = standing(site, &history);
     sheet.say(tone, &sentence);
     sheet.push(&choices(site, query, &history));
+    if site.answers() {
+        sheet.push(&together::choices(site, query, &history)?);
+    }
     let most = if site.answers() { MOST_POINTS } else { EXPORTED_POINTS };
     let mut drawn = drawn(site, &history, window.clone(), most);
     for chart in &mut drawn {
@@ -68,6 +72,8 @@ pub(super) fn page<'v>(
                    runs of a level. Dashed: a change.</p>\n"
         }
     };
+    let together = together::section(site, view, query, &history, most)?;
+    sheet.section("together", "Several series", together);
     sheet.section(
         "line",
         "Over the runs",
@@ -100,9 +106,15 @@ pub(super) fn charts(site: &Site<'_>, query: &CaseView, points: usize) -> Source
     let window = window(query, history.trend.values.len());
     // The file has every value, in the stored unit.
     if points == usize::MAX {
-        return Ok(trend_window(&history.trend, window, points).into_iter().collect());
+        let together = together::chart(site, query, &history, points)?;
+        return Ok(trend_window(&history.trend, window, points)
+            .into_iter()
+            .chain(together)
+            .collect());
     }
-    Ok(drawn(site, &history, window, MOST_POINTS))
+    let mut charts = drawn(site, &history, window, MOST_POINTS);
+    charts.extend(together::chart(site, query, &history, MOST_POINTS)?);
+    Ok(charts)
 }
 
 /// Returns the chart of the runs `window`, in the unit that the page shows, with dates, and with

@@ -175,9 +175,14 @@ const fn no_rows(query: &CompareView) -> &'static str {
 fn side_names(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -> [String; 2] {
     let baselines = site.source().baselines().unwrap_or_default();
     let name = |name: &str, id: &str| {
-        let is_run = site.runs().iter().any(|run| run.run_id.starts_with(name));
-        // A branch or a commit is its run in this comparison.
-        if is_run { site.name_of_run(name) } else { format!("{name}, {}", site.name_of_run(id)) }
+        let mut runs = site.runs().iter();
+        if runs.clone().any(|run| run.run_id.starts_with(name)) {
+            return site.name_of_run(name);
+        }
+        // A branch or a commit is its run in this comparison, whose name may contain it.
+        let of_run = site.name_of_run(id);
+        let is_its = runs.any(|run| run.run_id == id && run.branch.as_deref() == Some(name));
+        if is_its { of_run } else { format!("{name}, {of_run}") }
     };
     let from = if baselines.iter().any(|row| row.name == query.from) {
         format!("baseline {}", query.from)
@@ -186,9 +191,6 @@ fn side_names(site: &Site<'_>, query: &CompareView, result: &ComparisonResult) -
     };
     [from, name(&query.to, &result.current_run_id)]
 }
-
-/// Names of the branch that others are merged into, the most common first.
-const MAIN: [&str; 3] = ["main", "master", "trunk"];
 
 /// Returns the links to the pairs that are compared most often: the last run with the one before it
 /// and with the baseline, and the branch measured last with the main branch.
@@ -202,10 +204,9 @@ fn pairs(site: &Site<'_>, query: &CompareView) -> SourceResult<String> {
         let own = |row: &&BaselineRow| row.name == run.suite && row.machine == run.machine;
         Some(CompareView::of(&baselines.iter().find(own)?.name, &run.run_id))
     });
-    let branches = site.branches();
-    let main = MAIN.iter().find(|name| branches.contains(name));
-    let branch = main.and_then(|main| {
-        let other = measured().find_map(|run| run.branch.as_deref().filter(|name| name != main))?;
+    let branch = site.main_branch().and_then(|main| {
+        let other =
+            measured().find_map(|run| run.branch.as_deref().filter(|name| *name != main))?;
         Some((format!("{other} and {main}"), CompareView::of(main, other)))
     });
     let mut all = Vec::new();
