@@ -30,7 +30,7 @@ use rsb_web::source::{
 use rsb_web::{NameBook, PageResponse};
 
 use super::campaigns::PATIENCE;
-use super::stored::{Stamp, Stored};
+use super::stored::{AnalyzedSeries, Stamp, Stored};
 use crate::history::NewestRun;
 use crate::report;
 use crate::{
@@ -220,6 +220,17 @@ impl StoreSource {
         Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
     }
 
+    /// Returns the time of each case over the newest runs, of `branch` unless it is empty.
+    fn analyzed(&self, branch: &str) -> SourceResult<Arc<AnalyzedSeries>> {
+        self.stored.answers.analyzed.get(branch.to_owned(), &self.now()?, || {
+            let of = Some(branch).filter(|branch| !branch.is_empty());
+            let series = trend::times_in(self.store(), None, of, Some(NEWEST))
+                .map_err(|error| source_error(&error))?;
+            let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
+            Ok(AnalyzedSeries { series, document })
+        })
+    }
+
     /// Returns the content of the overview, from the runs of `branch` unless it is empty.
     fn look(&self, branch: &str) -> SourceResult<OverviewData> {
         let store = self.store();
@@ -229,16 +240,11 @@ impl StoreSource {
         } else {
             Some(self.read(&self.id_of(branch)?)?)
         };
-        let series = trend::times_in(store, None, (!is_whole).then_some(branch), Some(NEWEST))
-            .map_err(|error| source_error(&error))?;
-        let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
+        let analyzed = self.analyzed(branch)?;
+        let AnalyzedSeries { series, document } = &*analyzed;
         let now = Timestamp::now();
-        let request = TrackRequest {
-            series: &series,
-            trends: &document,
-            settings: &TrendSettings::DEFAULT,
-            now,
-        };
+        let request =
+            TrackRequest { series, trends: document, settings: &TrendSettings::DEFAULT, now };
         let alerts = trends::track_read_only(store, &request, Path::new("."))
             .map_err(|error| source_error(&alert_error(error)))?;
         let earlier =
@@ -259,7 +265,7 @@ impl StoreSource {
             latest: latest.as_ref(),
             earlier: &earlier,
             runs: all.iter().filter(|run| own.contains(&run.machine)).count(),
-            series: &series,
+            series,
             trends: &document.series,
             alerts: &alerts,
             limits: HealthLimits::default(),
@@ -274,7 +280,7 @@ impl StoreSource {
             latest,
             notices,
             only_newest: (all.len() > NEWEST).then_some(NEWEST),
-            noise_percent: median_noise(&series),
+            noise_percent: median_noise(series),
             alert_percent: TrendSettings::DEFAULT.alert_threshold_percent,
         })
     }
@@ -305,7 +311,17 @@ impl StoreSource {
         if points.is_empty() {
             return Err(nothing());
         }
-        let (trend, not_analyzed) = analyze_trend(id, &name, &points).ok_or_else(nothing)?;
+        let shared = self.analyzed("")?;
+        let shared =
+            shared.document.series.iter().find(|trend| {
+                trend.id == id && trend.metric == name.metric && trend.n == points.len()
+            });
+        let (trend, not_analyzed) = match shared.filter(|_| own.contains(&name.machine)) {
+            // The significance depends on the number of series: the overview's changes must be
+            // those of this page.
+            Some(trend) => (trend.clone(), 0),
+            None => analyze_trend(id, &name, &points).ok_or_else(nothing)?,
+        };
         let mut machines: Vec<String> = names.iter().map(|name| name.machine.clone()).collect();
         machines.dedup();
         let metrics = names
@@ -473,16 +489,13 @@ impl PageSource for StoreSource {
 
     fn lines(&self, branch: &str) -> SourceResult<Arc<Vec<CaseLine>>> {
         self.stored.answers.lines.get(branch.to_owned(), &self.now()?, || {
-            let of = Some(branch).filter(|branch| !branch.is_empty());
-            let series = trend::times_in(self.store(), None, of, Some(NEWEST));
-            let series = series.map_err(|error| source_error(&error))?;
-            let line = |one: Series| CaseLine {
+            let line = |one: &Series| CaseLine {
                 points: one.points.iter().map(|point| (point.timestamp, point.value)).collect(),
-                id: one.id,
-                metric: one.metric,
-                unit: one.unit,
+                id: one.id.clone(),
+                metric: one.metric.clone(),
+                unit: one.unit.clone(),
             };
-            Ok(series.into_iter().map(line).collect())
+            Ok(self.analyzed(branch)?.series.iter().map(line).collect())
         })
     }
 

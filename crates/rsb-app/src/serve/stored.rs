@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate::Judge;
-use rsb_model::record::RecommendDocument;
+use rsb_model::record::{RecommendDocument, TrendDocument};
 use rsb_report::metrics::{CampaignMetrics, MetricsInput};
 use rsb_report::{BaselineRow, Forge, RunRow};
-use rsb_store::AlertBook;
+use rsb_store::{AlertBook, Series};
 use rsb_web::NameBook;
 use rsb_web::source::{
     CaseHistory, CaseLine, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase,
@@ -41,6 +41,7 @@ pub(super) struct Answers {
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
     pub(super) lines: AnswerCache<String, Vec<CaseLine>, 4>,
     pub(super) overview: AnswerCache<String, OverviewData, 4>,
+    pub(super) analyzed: AnswerCache<String, AnalyzedSeries, 4>,
     pub(super) metrics: AnswerCache<(), MetricsInput, 1>,
     /// Key: the current period of [`super::source::CAMPAIGN_SECONDS`].
     pub(super) campaign: AnswerCache<i64, Option<CampaignMetrics>, 1>,
@@ -49,6 +50,12 @@ pub(super) struct Answers {
     pub(super) run: AnswerCache<String, RunReportData, 32>,
     pub(super) compare: AnswerCache<(String, String), ComparedRuns, 32>,
     pub(super) history: AnswerCache<(String, String, String), CaseHistory, 16>,
+}
+
+/// The time of each case over the newest runs, and the trends of all of them.
+pub(super) struct AnalyzedSeries {
+    pub(super) series: Vec<Series>,
+    pub(super) document: TrendDocument,
 }
 
 impl Stored {
