@@ -92,6 +92,7 @@ pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
         rows.push(RunRow {
             run_id: run.run_id.0,
             started: run.started,
+            finished: run.finished,
             suite: run.suite,
             profile: run.profile,
             commit: run.commit,

@@ -359,11 +359,26 @@ fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> St
         parts
             .push(format!("{undecided} of {all} {verb} undecided ({})", causes(result).join(", ")));
     }
+    parts.extend(looks_slower(result));
     parts.extend(missing(result));
     if parts.is_empty() {
         parts.push("there is nothing to compare".to_owned());
     }
     parts.join("; ")
+}
+
+/// Counts the undecided rows whose whole interval is worse than allowed: `1 looks slower, not
+/// confirmed`.
+pub(crate) fn looks_slower(result: &ComparisonResult) -> Option<String> {
+    let looks_worse = |row: &&Comparison| {
+        let [low, high] = row.confidence_interval.unwrap_or_default();
+        let least = if row.better == Better::Lower { low } else { -high };
+        !row.verdict.is_decided() && least > row.threshold_percent
+    };
+    let rows: Vec<&Comparison> = result.comparisons.iter().filter(looks_worse).collect();
+    let verb = if rows.len() == 1 { "looks" } else { "look" };
+    let how = if rows.iter().all(|row| row.metric == TIME) { "slower" } else { "worse" };
+    (!rows.is_empty()).then(|| format!("{} {verb} {how}, not confirmed", rows.len()))
 }
 
 fn missing(result: &ComparisonResult) -> Option<String> {

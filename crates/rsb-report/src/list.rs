@@ -38,6 +38,8 @@ pub struct RunRow {
     pub run_id: String,
     /// Start time.
     pub started: Timestamp,
+    /// End time; `None` if the run was cut off.
+    pub finished: Option<Timestamp>,
     /// Suite.
     pub suite: String,
     /// Profile.
@@ -137,7 +139,10 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
             (Column::left("began"), &|row| format_moment(row.started).into()),
             (Column::left("suite"), &|row| Cell::from(&row.suite)),
             (Column::left("profile").optional(), &|row| Cell::from(&row.profile)),
-            (Column::right("measured"), &|row| count_cell(row.measured, Tone::Plain)),
+            (Column::right("measured"), &|row| match row.finished {
+                Some(_) => count_cell(row.measured, Tone::Plain),
+                None => Cell::with_tone(format!("{}, cut off", row.measured), Tone::Caution),
+            }),
             (Column::right("skipped"), &|row| count_cell(row.skipped, Tone::Caution)),
             (Column::right("failed"), &|row| count_cell(row.failed, Tone::Bad)),
             (Column::elided("machine"), &|row| Cell::with_tone(&row.machine, Tone::Dim)),

@@ -297,6 +297,7 @@ fn lists() {
     insta::assert_snapshot!("history", list::history(&rows, Style::PLAIN));
     let run = RunRow {
         branch: None,
+        finished: Some(sample::moment()),
         run_id: "20261121T090312Z_1a2b3c4".into(),
         started: sample::moment(),
         suite: "quick".into(),
@@ -307,6 +308,8 @@ fn lists() {
         skipped: 3,
         failed: 0,
     };
+    let cut_off = RunRow { finished: None, ..run.clone() };
+    assert!(list::runs(&[cut_off], Style::PLAIN).contains("28, cut off"));
     insta::assert_snapshot!("runs", list::runs(&[run], Style::PLAIN));
     let baseline = BaselineRow {
         name: "main".into(),

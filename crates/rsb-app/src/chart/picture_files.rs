@@ -70,7 +70,9 @@ pub fn write(
             }
         },
         (_, None) => Err(several(charts)),
-        (_, Some(file)) if file.extension().is_some_and(|extension| extension == ending) => {
+        (_, Some(file))
+            if file.is_file() || file.extension().is_some_and(|extension| extension == ending) =>
+        {
             Err(several(charts))
         }
         (_, Some(dir)) => {

@@ -34,8 +34,13 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], hidden: u
     let names = Shortener::of(rows.iter().map(|(id, _)| *id));
     let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
     let top = all.fold(1.0, f64::max).min(SLOWEST);
+    // Of equal times, none is the fastest.
     let fastest = rows.iter().filter_map(|(_, each)| {
-        each.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(machine, _)| *machine)
+        let mut first = each.iter().filter(|(_, time)| share(each, *time) <= 1.0);
+        match (first.next(), first.next()) {
+            (Some((machine, _)), None) => Some(*machine),
+            _ => None,
+        }
     });
     let first =
         fastest.counts().into_iter().max_by_key(|(machine, wins)| (*wins, usize::MAX - machine));
@@ -98,6 +103,8 @@ mod tests {
                 result.results[0].set("time_ms", 2.0 * time);
             }
         }
+        let equal = machines(&[("one", &run), ("two", &run)]).remove(0);
+        assert_eq!(equal.title, "Time of each case by machine");
         let chart = machines(&[("one", &run), ("two", &slower)]).remove(0);
         let [one, two] = chart.datasets.as_slice() else { panic!() };
         assert!(!one.points.is_empty() && one.points.len() == two.points.len());

@@ -9,7 +9,9 @@ use rsb_model::shown::shorten;
 use rsb_model::{Better, ComparisonResult, ReasonCode, Verdict};
 
 use super::finding::{FindingKind, GateFinding, findings};
-use crate::comparison::{Detail, regressions, thresholds, verdict_sentence, worsening};
+use crate::comparison::{
+    Detail, looks_slower, regressions, thresholds, verdict_sentence, worsening,
+};
 use crate::forge::Forge;
 use crate::label::{Shortener, group_by_key};
 use crate::markdown::{escape, inline_code};
@@ -141,6 +143,7 @@ fn headline(result: &ComparisonResult, context: &CommentContext) -> String {
         (result.missing.len(), "missing"),
         (missed, if missed == 1 { "target missed" } else { "targets missed" }),
     ];
+    parts.extend(looks_slower(result));
     parts.extend(
         others
             .iter()

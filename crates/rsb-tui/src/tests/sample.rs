@@ -188,6 +188,7 @@ pub(super) fn stored(id: &str, second: i64) -> RunRow {
     RunRow {
         run_id: id.to_owned(),
         started: at(second),
+        finished: Some(at(second)),
         suite: "quick".to_owned(),
         profile: "quick".to_owned(),
         commit: None,

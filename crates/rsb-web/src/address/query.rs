@@ -64,7 +64,9 @@ impl<'q> Query<'q> {
     }
 
     pub(super) fn case(&mut self) -> Result<CaseView, AddressError> {
-        let (id, metric, machine) = (self.text("id"), self.text("metric"), self.text("machine"));
+        // A name may begin or end with a space.
+        let id = self.take("id").unwrap_or_default();
+        let (metric, machine) = (self.text("metric"), self.text("machine"));
         Ok(CaseView {
             id,
             metric,

@@ -116,6 +116,12 @@ fn addresses_are_short_and_can_be_read() {
 }
 
 #[test]
+fn spaces_at_the_ends_of_a_case_are_part_of_its_name() {
+    let address = Address::page(PageView::Case(CaseView::of(" parse/small ")));
+    assert_eq!(parsed(&address.link()), Ok(address));
+}
+
+#[test]
 fn a_typo_never_means_the_default() {
     for (link, part) in [
         ("nothing", "no page `nothing`"),

@@ -112,7 +112,7 @@ pub(super) fn run_table<'r>(
     let mut table = CardTable::new(caption, RUN_COLUMNS);
     for run in runs {
         table.push(&[
-            site.run_link(&run.run_id, &site.run_name(run)),
+            site.run_link(&run.run_id, &site.run_name(run)) + cut_off(run),
             run.commit.as_deref().map_or_else(String::new, |commit| site.commit(commit)),
             escape(&run.profile),
             run.measured.to_string(),
@@ -122,6 +122,11 @@ pub(super) fn run_table<'r>(
         ]);
     }
     table.html()
+}
+
+/// Returns the mark of a run that was cut off.
+const fn cut_off(run: &RunRow) -> &'static str {
+    if run.finished.is_none() { " <span class=\"caution\">cut off</span>" } else { "" }
 }
 
 fn count(count: usize, class: &str) -> String {

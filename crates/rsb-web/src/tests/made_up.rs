@@ -255,6 +255,7 @@ impl PageSource for MadeUp {
         let row = |(machine, run): &(usize, Run)| RunRow {
             run_id: run.run_id.0.clone(),
             started: run.started,
+            finished: run.finished,
             suite: run.suite.clone(),
             profile: run.profile.clone(),
             commit: run.environment.git.as_ref().map(|git| git.commit.clone()),

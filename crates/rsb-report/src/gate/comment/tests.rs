@@ -153,6 +153,18 @@ fn cases_that_fail_fast_left_open_are_not_settled() {
     assert!(stopped.contains("1 slower · 0 faster · 0 unchanged · 3 not settled**"), "{stopped}");
 }
 
+#[test]
+fn a_large_change_without_a_verdict_is_in_the_headline() {
+    let large = Change { percent: 704.0, width: 20.0, verdict: Verdict::Inconclusive };
+    let text = comment(&comparison(std::iter::once(large)), Detail::Brief, &context());
+    says(&text, "0 slower · 0 faster · 0 unchanged · 1 looks slower, not confirmed · 1 undecided");
+}
+
+#[track_caller]
+fn says(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part} in\n{text}");
+}
+
 fn slower_then_undecided() -> ComparisonResult {
     let slower = Change { percent: 30.0, width: 2.0, verdict: Verdict::Regressed };
     comparison(std::iter::once(slower).chain(undecided(3)))
