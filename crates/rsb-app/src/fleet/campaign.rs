@@ -16,8 +16,8 @@ use rsb_store::output;
 use serde::{Deserialize, Serialize};
 
 use super::overview::CampaignOverview;
-use super::stored::StoredCampaign;
 use super::state::CampaignEntry;
+use super::stored::StoredCampaign;
 use crate::AppError;
 
 const PLAN_FILE: &str = "campaign.json";

@@ -1,6 +1,6 @@
 //! Progress of the jobs of a campaign.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 

@@ -1,6 +1,6 @@
 //! Verdicts on the nodes of a campaign.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rsb_fleet::{
     Confirmation, FleetConfig, FleetInput, FleetNode, FleetReport, HardwareClass, MeasuredNode,

@@ -12,7 +12,6 @@ use rsb_report::number::{
 };
 use rsb_report::{Cell, Column, Style, Table, comparison};
 
-use super::progress::NodeStatus;
 use super::{
     BurnInReport, CampaignOverview, FleetDocument, NodesDocument, PlanDocument, StatusDocument,
 };

@@ -127,7 +127,7 @@ impl StoreSource {
 
     /// Returns the changes of level that the pages show.
     pub(super) fn changes(&self) -> SourceResult<Vec<TrackedAlert>> {
-        Ok(self.overview()?.alerts.clone())
+        Ok(self.overview("")?.alerts.clone())
     }
 
     /// Returns the results directory.

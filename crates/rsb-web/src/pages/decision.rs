@@ -128,7 +128,7 @@ fn content(
     fields: &DecisionFields,
     form: Option<&str>,
 ) -> SourceResult<(String, String)> {
-    let material = site.source().overview()?;
+    let material = site.source().overview("")?;
     let alert = material.alerts.iter().find(|alert| alert.id == fields.alert).ok_or_else(|| {
         SourceError::NotThere(format!(
             "no change has the id `{}`; the overview lists all open ones",
@@ -166,7 +166,10 @@ fn subtitle(site: &Site<'_>, alert: &TrackedAlert) -> String {
 fn recorded(site: &Site<'_>, alert: &TrackedAlert) -> String {
     let line =
         |one: &AlertDecision| format!("{}: {}", escape(&site.moment(one.at)), escape(&one.text()));
-    let overview = anchor(&site.link(Address::page(PageView::Overview)), "Back to the overview");
+    let overview = anchor(
+        &site.link(Address::page(PageView::Overview { branch: String::new() })),
+        "Back to the overview",
+    );
     let (id, state) = (escape(&alert.id), escape(alert.state.as_str()));
     let Some(last) = alert.decisions.last() else {
         return format!(
