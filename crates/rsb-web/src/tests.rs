@@ -487,7 +487,7 @@ fn the_live_page_counts_replicates_and_cases_with_a_result() {
 fn the_form_for_a_decision_keeps_what_was_entered_and_obeys_no_name() {
     let source = MadeUp::new(HOSTILE);
     let site = served(&source).with_decisions(true);
-    let overview = links(&page(&site, PageView::Overview));
+    let overview = links(&page(&site, PageView::Overview { branch: String::new() }));
     let link = overview.iter().find(|link| link.starts_with("decision?")).unwrap();
     let DecisionFields { alert, .. } = DecisionFields::parse(link.split_once('?').unwrap().1);
     let text = || HOSTILE.to_owned();

@@ -178,7 +178,9 @@ fn a_campaign_that_ended_is_not_followed_and_a_healthy_one_is_good() {
 #[test]
 fn only_a_fleet_has_an_entry_and_several_campaigns_a_list() {
     let none = with(Vec::new());
-    assert!(!page(&served(&none), PageView::Overview).contains(">Fleet<"));
+    assert!(
+        !page(&served(&none), PageView::Overview { branch: String::new() }).contains(">Fleet<")
+    );
     let html = open(&served(&none), "fleet");
     assert!(html.contains("There is no campaign.") && html.contains("fleet submit"), "{html}");
     let three = MadeUp::new("64");
