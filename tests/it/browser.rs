@@ -6,6 +6,8 @@ use crate::common::browser::{Browser, Reader};
 use crate::common::made_up::{again, scale, with_baseline};
 #[cfg(feature = "serve")]
 use crate::serve::Server;
+#[cfg(feature = "serve")]
+use crate::serve_decisions::{WRITE, with_change};
 
 /// A name that tries to run a script, to load a file and to break out of its element.
 const HOSTILE: &str =
@@ -162,4 +164,34 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     browser.wait_until("location.search.includes('runs=')");
     browser.press('/');
     assert_eq!(browser.text("return document.activeElement.type"), "search");
+}
+
+/// A browser conceals the origin of a form from a page whose referrer policy is too strict.
+#[cfg(feature = "serve")]
+#[test]
+fn a_decision_is_recorded_in_a_browser_and_its_form_is_for_everybody() {
+    let Some(browser) = Browser::begin() else { return };
+    let (bench, id) = with_change();
+    let server = Server::begin(&bench, &["serve", "--write-token-file", "write"]);
+    let own = format!("http://{}/", server.address);
+    browser.open(&own);
+    browser.run("document.querySelector('a[href^=decision]').click()");
+    browser.wait_until(&format!("location.search === '?alert={id}'"));
+    check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
+    let decide = |choice: &str, note: &str| {
+        browser.run(&format!(
+            "document.querySelector('#as-{choice}').click();
+            document.querySelector('#note').value = '{note}';
+            document.querySelector('#author').value = 'Ada';
+            document.querySelector('.decision > button').click()"
+        ));
+        browser.wait_until(&format!(
+            "document.body && document.body.innerText.includes('by Ada: {note}')"
+        ));
+    };
+    browser.run(&format!("document.querySelector('#token').value = '{WRITE}'"));
+    decide("acknowledged", "wanted");
+    assert_eq!(browser.run("return document.querySelector('#token')"), serde_json::Value::Null);
+    decide("invalid", "noise");
+    check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
 }

@@ -11,10 +11,10 @@ use crate::common::{Bench, says};
 use crate::serve::Server;
 use crate::tracked_changes::{changes, with_history};
 
-const WRITE: &str = "the-write-token-of-this-test";
+pub(crate) const WRITE: &str = "the-write-token-of-this-test";
 
 /// A store with one open change, and its id.
-fn with_change() -> (Bench, String) {
+pub(crate) fn with_change() -> (Bench, String) {
     let (bench, ..) = with_history(24, &|day| if day < 12 { 1.0 } else { 1.5 });
     let found = changes(&bench);
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -24,7 +24,7 @@ fn with_change() -> (Bench, String) {
 }
 
 fn encode(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat()
 }
 
 /// The fields of the form, and headers of the request.
