@@ -57,7 +57,8 @@ impl Default for VerdictRule {
         Self {
             minimum_effect_percent: 2.0,
             false_discovery_rate: 0.05,
-            chance_per_node: 0.001,
+            // Bounds the share of healthy nodes that are called below 0.1 %, with a margin.
+            chance_per_node: 0.0006,
             min_nodes: 5,
             breaker_percent: 20.0,
             confirm: true,
