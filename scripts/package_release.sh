@@ -4,6 +4,9 @@
 # next to the program. With cargo-cyclonedx, also a list of the program's dependencies (CycloneDX
 # 1.5). Fails if the tag does not match the version in Cargo.toml.
 #
+# Requires cargo-zigbuild, which links against an old glibc, so that the program also runs on RHEL 8
+# and Debian 10.
+#
 # Usage: scripts/package_release.sh TARGET TAG DIRECTORY
 set -euo pipefail
 
@@ -12,6 +15,10 @@ tag=$2
 output=$(realpath --canonicalize-missing -- "$3")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if ! command -v cargo-zigbuild >/dev/null; then
+    echo "error: install cargo-zigbuild: pip install cargo-zigbuild ziglang" >&2
+    exit 1
+fi
 version=$(cargo metadata --format-version 1 --no-deps | python3 -c '
 import json, sys
 packages = json.load(sys.stdin)["packages"]
@@ -23,7 +30,7 @@ fi
 
 # With line tables, to debug crashes of a released program; they are packed into a separate archive.
 export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none
-cargo build --release --locked --target "$target" --bin rusty-stack-bench
+cargo zigbuild --release --locked --target "$target.2.28" --bin rusty-stack-bench
 built="${CARGO_TARGET_DIR:-target}/$target/release/rusty-stack-bench"
 
 name="rusty-stack-bench-$tag-$target"
@@ -42,7 +49,7 @@ tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$na
 # Built separately, because cargo would otherwise merge the features of shared crates and make the
 # program larger.
 CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols \
-    cargo build --release --locked --target "$target" --package rsb-pdf --features pdf
+    cargo zigbuild --release --locked --target "$target.2.28" --package rsb-pdf --features pdf
 fonts=$(cargo metadata --format-version 1 --locked --features pdf | python3 -c '
 import json, pathlib, sys
 packages = json.load(sys.stdin)["packages"]
