@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::workspace::root;
+use crate::workspace::{release_program, root};
 
 /// Number of interleaved measurements of each side.
 const ROUNDS: usize = 5;
@@ -40,24 +40,11 @@ struct Program {
 
 impl Program {
     fn build(only: String) -> Result<Self> {
-        let status = Command::new("cargo")
-            .args(["build", "--release", "--bin", "rusty-stack-bench"])
-            .current_dir(root())
-            .status()?;
-        if !status.success() {
-            bail!("the program does not build");
-        }
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root().join("target"), PathBuf::from);
+        let path = release_program()?;
         let scratch =
             std::env::temp_dir().join(format!("rusty-stack-bench-speed-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
-        Ok(Self {
-            path: target.join("release/rusty-stack-bench"),
-            scratch,
-            only,
-            wanted: Cell::new(0),
-        })
+        Ok(Self { path, scratch, only, wanted: Cell::new(0) })
     }
 
     fn wants(&self, what: &str) -> bool {

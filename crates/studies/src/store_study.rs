@@ -3,6 +3,8 @@
 //! The runs are written as files, like those of `run`, and indexed as when the program opens a
 //! directory without an index. All times are with a warm cache.
 
+mod pages;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::{
-    BenchmarkResult, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Timestamp,
+    BenchmarkResult, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Samples,
+    Timestamp,
 };
 use rsb_store::{HistoryFilter, HistoryQuestion, SeriesFilter, Store, sealed_text};
 use rusqlite::Connection;
@@ -19,8 +22,8 @@ use rusqlite::Connection;
 /// Number of cases of a run; with [`METRICS`] metrics each, these are 2,000 series.
 const CASES: u32 = 500;
 const METRICS: usize = 4;
-const MANY: Shape = Shape { cases: CASES, seconds_apart: 8_640 };
-const ONE: Shape = Shape { cases: 1, seconds_apart: 60 };
+const MANY: Shape = Shape { cases: CASES, seconds_apart: 8_640, samples: 0 };
+const ONE: Shape = Shape { cases: 1, seconds_apart: 60, samples: 0 };
 /// Number of runs of the long series.
 const LONG: u32 = 1_000_000;
 /// Number of runs with a million values in total.
@@ -33,12 +36,17 @@ const CASE: &str = "cpu_performance/gemm/cpu:0/f32/case-250";
 struct Shape {
     cases: u32,
     seconds_apart: i64,
+    /// Samples of each of the three replicates of a case.
+    samples: usize,
 }
 
 /// Runs the study in a temporary directory, or in the given one, which is kept.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
+    if arguments.get(1).is_some_and(|word| word == "pages") {
+        return pages::run(&dir, arguments.get(2));
+    }
     println!("| history | operation | median | 99 of 100 |\n|---|---|---|---|");
     if arguments.get(1).is_some_and(|word| word == "long") {
         // A million files, which are only indexed: `serve` is timed on this directory.
@@ -73,8 +81,7 @@ fn write(dir: &Path, runs: std::ops::Range<u32>, shape: Shape) -> Result<()> {
     Ok(())
 }
 
-/// Returns run number `at`, with times that vary slightly and without samples, which would be most
-/// of its text.
+/// Returns run number `at`, with times that vary slightly. Samples would be most of its text.
 fn made_up(at: u32, shape: Shape) -> Result<Run> {
     let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * shape.seconds_apart)?;
     let environment = Environment {
@@ -90,17 +97,27 @@ fn made_up(at: u32, shape: Shape) -> Result<Run> {
     let mut run = Run::begin(id, started, "full", "standard", environment);
     run.sequence = Some(u64::from(at) + 1);
     run.finished = Some(started);
-    run.benchmarks = (0..shape.cases).map(|case| result(at, case, started)).collect();
+    run.benchmarks =
+        (0..shape.cases).map(|case| result(at, case, shape.samples, started)).collect();
     Ok(run)
 }
 
-fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
+fn result(at: u32, case: u32, samples: usize, timestamp: Timestamp) -> BenchmarkResult {
     let time_ms = f64::from(case + 1)
         * (1.0 + f64::from((at % 1_000 * 7_919 + case * 104_729) % 1_000) / 20_000.0);
     let name = format!("case-{case:03}");
     BenchmarkResult {
         category: Some("gemm".to_owned()),
         device_type: Some(DeviceType::Cpu),
+        samples: (0..if samples == 0 { 0 } else { 3 })
+            .map(|replicate| Samples {
+                replicate,
+                iters: vec![1; samples],
+                times_ns: (0..samples)
+                    .map(|sample| time_ms * 1e6 * (1.0 + (sample * 37 % 11) as f64 / 1_000.0))
+                    .collect(),
+            })
+            .collect(),
         results: vec![
             Fields::new()
                 .with("time_ms", time_ms)

@@ -26,7 +26,8 @@ Usage: cargo xtask <CHORE>
   speed    measure the values of docs/speed.md here; with WORDS, only the lines that contain them
   gate-study  measure the error rates of docs/gate-study.md: record processes of two builds here, and judge them
            as the gate does
-  store-study  measure the values of docs/store-study.md: create, query and delete a history of ten million values
+  store-study  measure the values of docs/store-study.md: create, query and delete a history of ten million values;
+           with DIR pages, times of pages, an export and a printed report
   trend-study  measure the values of docs/trend-study.md: false change points, power, agreement with people, time
   fleet-study  print the tables of docs/fleet-study.md: false and missed calls of nodes in simulated fleets; with
            --scale, time and memory of a campaign of 10,000 nodes";
