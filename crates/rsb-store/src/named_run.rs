@@ -15,6 +15,10 @@ const COMMIT_DIGITS: usize = 7;
 /// Maximum number of choices that an error names.
 const CHOICES: usize = 6;
 
+/// Order of the runs of a branch or a commit.
+const GROUP: &str = "ORDER BY measured + simulated = 0, imported, finished IS NULL, \
+                     started DESC, run_id DESC";
+
 /// Stored runs that a text refers to; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedRuns {
@@ -56,8 +60,6 @@ impl Store {
         if let Some(run) = by_id.iter().find(|run| run.run_id.0 == text) {
             return Ok(NamedRuns::One(Box::new(run.clone())));
         }
-        const GROUP: &str = "ORDER BY measured + simulated = 0, imported, finished IS NULL, \
-                             started DESC, run_id DESC";
         let by_branch = self.summaries(&format!("WHERE branch = ?1 {GROUP}"), text)?;
         let is_commit =
             text.len() >= COMMIT_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());

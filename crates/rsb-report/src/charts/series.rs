@@ -1,5 +1,7 @@
 //! Several series in one chart over time, as measured or as ratios.
 
+use std::collections::BTreeMap;
+
 use rsb_model::Timestamp;
 use rsb_stats::thin;
 
@@ -41,7 +43,9 @@ impl TimeSeries {
     pub fn ratio_to_start(&self) -> Self {
         let base = self.points.first().map_or(1.0, |(_, value)| *value);
         let mut points = self.points.clone();
-        points.iter_mut().for_each(|(_, value)| *value /= base);
+        for (_, value) in &mut points {
+            *value /= base;
+        }
         points.retain(|(_, value)| value.is_finite());
         Self { name: self.name.clone(), points }
     }
@@ -51,7 +55,7 @@ impl TimeSeries {
 /// it changes by the mean of the changes of all series with a value at both. A series may therefore
 /// begin or end at any time.
 pub fn geometric_mean(name: &str, series: &[&[(Timestamp, f64)]]) -> TimeSeries {
-    let mut changes: std::collections::BTreeMap<Timestamp, (f64, usize)> = Default::default();
+    let mut changes: BTreeMap<Timestamp, (f64, usize)> = BTreeMap::new();
     for points in series {
         changes.extend(
             points
