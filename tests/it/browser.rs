@@ -110,9 +110,17 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
         next["benchmarks"][3]["category"] = HOSTILE.into();
         bench.write_sealed(&format!("benchmark_results/runs/{name}.json"), &next);
     }
+    crate::fleet_pages::campaign(&bench, "first", &run);
     let server = Server::begin(&bench, &["serve"]);
     let own = format!("http://{}/", server.address);
     let open = |path: &str| browser.open(&format!("{own}{path}"));
+    // The page of a campaign renews itself, also if the campaign is not read at first.
+    open("fleet?campaign=first");
+    browser.wait_until("document.querySelector('#not-ok .command button') !== null");
+    check(&browser, &own, &[Reader::DESK, Reader::PHONE]);
+    open("fleet?campaign=first&node=n8");
+    check(&browser, &own, &[Reader::PHONE]);
+    assert_eq!(browser.text("return typeof hacked"), "undefined");
     for path in ["cases", "machines", "live", "run?id=20990106"] {
         open(path);
         check(&browser, &own, &[Reader::PHONE]);

@@ -182,11 +182,12 @@ impl CampaignDir {
                 "cannot read campaign `{name}` in `{results_dir}`: {error}; campaigns: {known}"
             ))
         })?;
-        let document = rsb_model::json::parse(&text).map_err(AppError::usage)?;
-        rsb_model::format::check(&document).map_err(AppError::usage)?;
-        let campaign = serde_json::from_value(document)
-            .with_context(|| format!("`{}` is not a campaign", path.display()))
-            .map_err(AppError::usage)?;
+        let is_none = || format!("`{}` is not the plan of a campaign", path.display());
+        let document = rsb_model::json::parse(&text).with_context(is_none);
+        let document = document.map_err(AppError::usage)?;
+        rsb_model::format::check(&document).with_context(is_none).map_err(AppError::usage)?;
+        let campaign =
+            serde_json::from_value(document).with_context(is_none).map_err(AppError::usage)?;
         Ok(Self { campaign, results_dir: results_dir.clone(), stored: None })
     }
 

@@ -15,7 +15,7 @@ use rsb_model::record::{
     CampaignClass, CampaignDocument, CampaignNode, CampaignNodeDocument, CaseDeviation, CaseSpread,
     NodeProgress, PairProgress,
 };
-use rsb_stats::estimate::median;
+use rsb_stats::estimate::{median, median_absolute_deviation};
 
 use super::campaign::{self, CampaignDir};
 use super::progress::{Observer, StatusDocument, status_with};
@@ -182,24 +182,28 @@ fn shortened(line: &str) -> String {
     line.chars().take(MAX_LETTERS).chain(['…']).collect()
 }
 
-/// Spreads of one class by case.
-type Spreads<'r> = BTreeMap<&'r str, Vec<f64>>;
+/// Minimum number of nodes for which a spread is shown.
+const MIN_NODES: usize = 3;
+
+/// Deviations of the nodes of one class by case, in percent.
+type ClassDeviations<'r> = BTreeMap<&'r str, Vec<f64>>;
 
 fn classes_of(report: &FleetReport) -> Vec<CampaignClass> {
-    let mut spreads: BTreeMap<&str, Spreads<'_>> = BTreeMap::new();
+    let mut deviations: BTreeMap<&str, ClassDeviations<'_>> = BTreeMap::new();
     for node in &report.nodes {
-        let class = spreads.entry(&node.class).or_default();
-        for one in node.deviations.iter().filter(|one| one.spread_percent > 0.0) {
-            class.entry(&one.metric).or_default().push(one.spread_percent);
+        let class = deviations.entry(&node.class).or_default();
+        for one in &node.deviations {
+            class.entry(&one.metric).or_default().push(one.slower_percent);
         }
     }
     let mut classes = Vec::new();
     for class in &report.classes {
-        let cases = spreads.remove(class.name.as_str()).unwrap_or_default();
-        let cases: Vec<(&str, f64)> = cases
-            .into_iter()
-            .filter_map(|(case, spreads)| Some((case, median(&spreads)?)))
-            .collect();
+        let mut cases = Vec::new();
+        for (case, percents) in deviations.remove(class.name.as_str()).unwrap_or_default() {
+            // Slow nodes do not widen it.
+            let spread = median_absolute_deviation(&percents);
+            cases.extend(spread.filter(|_| percents.len() >= MIN_NODES).map(|one| (case, one)));
+        }
         let widest = cases.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         classes.push(CampaignClass {
             name: class.name.clone(),
@@ -240,7 +244,7 @@ impl NodeMaker<'_> {
                 class: node.class.clone(),
                 state: node.state,
                 reason: shortened(&node.reason),
-                evidence: node.deviations.first().map(deviation),
+                evidence: clearest(node).map(deviation),
                 advice: if is_slow { advice.next() } else { None },
                 next: self.next(node, suspects.get(node.name.as_str()).copied(), progress.as_ref()),
                 progress,
@@ -287,6 +291,12 @@ const fn rank(node: &CampaignNode) -> u8 {
 fn slowness(node: &CampaignNode) -> f64 {
     let is_ok = node.state == NodeState::Ok;
     node.evidence.as_ref().filter(|_| !is_ok).map_or(0.0, |one| one.slower_percent)
+}
+
+/// Returns the deviation that decides the state of a node.
+fn clearest(node: &NodeReport) -> Option<&MetricDeviation> {
+    let open = node.deviations.iter().find(|one| one.state == NodeState::Undecided);
+    open.filter(|_| node.state == NodeState::Undecided).or(node.deviations.first())
 }
 
 fn deviation(one: &MetricDeviation) -> CaseDeviation {

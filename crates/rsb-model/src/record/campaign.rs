@@ -154,10 +154,10 @@ pub struct CampaignClass {
     pub suspects: usize,
     /// Whether so many nodes look slow that none is called slow.
     pub is_breaker_open: bool,
-    /// Standard deviation between its nodes in percent: the median over its cases. Null if
-    /// unknown.
+    /// Spread between its nodes in percent, as a standard deviation from the median absolute
+    /// deviation: the median over its cases. Null if unknown.
     pub spread_percent: Option<f64>,
-    /// Case with the largest standard deviation. Null if unknown.
+    /// Case with the largest spread. Null if unknown.
     pub widest: Option<CaseSpread>,
 }
 
@@ -166,7 +166,7 @@ pub struct CampaignClass {
 pub struct CaseSpread {
     /// Id of the case.
     pub case: String,
-    /// Standard deviation between the nodes in percent.
+    /// Spread between the nodes in percent.
     pub spread_percent: f64,
 }
 

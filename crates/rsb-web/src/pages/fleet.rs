@@ -49,7 +49,7 @@ pub(super) fn page<'v>(
         }
         Err(SourceError::NotReady(why)) => {
             let mut sheet = Sheet::new(&title, None);
-            sheet.push(&open_live(true));
+            sheet.push(&open_live(site, true));
             sheet.say(Tone::Strong, &format!("{why}. Reload the page in a moment."));
             sheet.push("</div>\n");
             Ok(sheet)
@@ -96,10 +96,11 @@ fn campaigns<'v>(site: &Site<'_>, view: &'v PageView) -> Sheet<'v> {
                     let (tone, words) = headline(state.document());
                     toned(tone, &words)
                 }
-                Err(error) => {
-                    is_live |= matches!(error, SourceError::NotReady(_));
-                    escape(&error.to_string())
+                Err(SourceError::NotReady(why)) => {
+                    is_live = true;
+                    escape(&why)
                 }
+                Err(error) => toned(Tone::Bad, "cannot be shown") + &escape(&format!(": {error}")),
             }
         } else {
             String::new()
@@ -108,7 +109,7 @@ fn campaigns<'v>(site: &Site<'_>, view: &'v PageView) -> Sheet<'v> {
         let planned = one.planned.map_or_else(String::new, |time| site.moment(time));
         table.push(&[link, escape(&planned), state]);
     }
-    sheet.push(&open_live(is_live));
+    sheet.push(&open_live(site, is_live));
     sheet.push(&table.html());
     sheet.push(&more(all.len(), "older campaigns"));
     sheet.push("</div>\n");
@@ -116,14 +117,20 @@ fn campaigns<'v>(site: &Site<'_>, view: &'v PageView) -> Sheet<'v> {
 }
 
 /// Returns the start of the part of a page that the script renews while `is_live`.
-fn open_live(is_live: bool) -> String {
-    let refresh =
-        if is_live { format!(" data-refresh=\"{REFRESH_SECONDS}\"") } else { String::new() };
-    format!("<div id=\"campaign\"{refresh}>\n")
+fn open_live(site: &Site<'_>, is_live: bool) -> String {
+    if !is_live || !site.answers() {
+        return "<div id=\"campaign\">\n".to_owned();
+    }
+    format!("<div id=\"campaign\" data-refresh=\"{REFRESH_SECONDS}\">\n")
 }
 
 fn toned(tone: Tone, text: &str) -> String {
     format!("<span class=\"{}\">{}</span>", class(tone).unwrap_or_default(), escape(text))
+}
+
+/// Returns the word for a state, which is not wrapped.
+fn state_cell(tone: Tone, word: &str) -> String {
+    format!("<span class=\"whole\">{}</span>", toned(tone, word))
 }
 
 /// Returns a sentence about the rows that a list of `count` leaves out.
@@ -144,7 +151,7 @@ fn campaign<'v>(
 ) -> Sheet<'v> {
     let mut sheet = Sheet::new(&format!("Campaign {}", document.campaign), Some(view))
         .under_html(subtitle(site, document));
-    sheet.push(&open_live(document.is_active));
+    sheet.push(&open_live(site, document.is_active));
     let (tone, words) = headline(document);
     sheet.say(tone, &words);
     let wanted = query.find.to_lowercase();
@@ -197,7 +204,7 @@ fn not_ok(site: &Site<'_>, campaign: &str, nodes: &[&CampaignNode]) -> String {
         let deviation = node.evidence.as_ref().map_or_else(String::new, deviation_cell);
         table.push(&[
             node_link(site, campaign, &node.name, true),
-            toned(tone, word),
+            state_cell(tone, word),
             deviation,
             evidence(node),
         ]);
@@ -207,7 +214,7 @@ fn not_ok(site: &Site<'_>, campaign: &str, nodes: &[&CampaignNode]) -> String {
 
 fn deviation_cell(one: &CaseDeviation) -> String {
     format!(
-        "<strong>{}</strong> <span class=\"dim\">{}</span>",
+        "<strong>{}</strong> <span class=\"dim whole\">{}</span>",
         escape(&format_percent(one.slower_percent)),
         escape(&format_interval(one.interval_percent))
     )
@@ -261,7 +268,12 @@ fn progress(site: &Site<'_>, document: &CampaignDocument, nodes: &[&CampaignNode
         table.push(&progress_cells(name(node), Some(progress), what));
     }
     let counts = job_counts(document.nodes.iter().map(|node| node.progress.as_ref()));
-    format!("<p>Jobs: {counts}.</p>\n") + &table.html() + &more(nodes.len(), "jobs")
+    let renewed = if document.is_active && site.answers() {
+        format!(" Read again every {REFRESH_SECONDS} seconds; without scripts, reload the page.")
+    } else {
+        String::new()
+    };
+    format!("<p>Jobs: {counts}.{renewed}</p>\n") + &table.html() + &more(nodes.len(), "jobs")
 }
 
 fn progress_cells(name: String, progress: Option<&NodeProgress>, what: String) -> [String; 4] {
@@ -279,7 +291,7 @@ fn progress_cells(name: String, progress: Option<&NodeProgress>, what: String) -
         }
         _ => (String::new(), details),
     };
-    [name, toned(tone, word), bar, escape(&(what + &details))]
+    [name, state_cell(tone, word), bar, escape(&(what + &details))]
 }
 
 const CLASSES: &[CardColumn] = &[
@@ -313,8 +325,8 @@ fn classes(classes: &[CampaignClass]) -> String {
             widest,
         ]);
     }
-    let about = "<p>Spread: standard deviation between the nodes of a class, the median over its \
-                 cases. A node is judged against it.</p>\n";
+    let about = "<p>Spread: standard deviation between the nodes of a class without the influence \
+                 of slow ones, the median over its cases.</p>\n";
     about.to_owned() + &table.html()
 }
 
@@ -361,9 +373,11 @@ fn node<'v>(site: &Site<'_>, view: &'v PageView, document: &CampaignNodeDocument
     let (word, tone) = state_word(node.state);
     let ProgressText { word: job, details, .. } = ProgressText::of(node.progress.as_ref());
     let is_live = node.is_underway();
-    sheet.push(&open_live(is_live));
+    sheet.push(&open_live(site, is_live));
     let says = match &node.evidence {
-        Some(one) if node.state == NodeState::Slow => format!("{word}: {}", deviation_text(one)),
+        Some(one) if node.state == NodeState::Slow => {
+            format!("{word}: {} in {}", deviation_text(one), short(&one.case))
+        }
         _ => word.to_owned(),
     };
     sheet.say(tone, &says);
@@ -385,7 +399,7 @@ fn cases(cases: &[CaseDeviation]) -> String {
             escape(&format_interval(one.interval_percent)),
             spread_text(one.spread_percent),
             one.peers.to_string(),
-            toned(tone, word),
+            state_cell(tone, word),
         ]);
     }
     table.html()
