@@ -84,7 +84,7 @@ fn hostile_names_and_empty_campaigns_are_drawn() {
         bench.send(Message::Loaded(LoadedDocument::Fleet(Box::new(document))));
         for keys in [&[][..], &[Key::Enter], &[Key::Right]] {
             bench.press(keys);
-            assert!(!bench.picture().contains(|letter: char| letter == '\u{1b}'));
+            assert!(!bench.picture().contains('\u{1b}'));
         }
         bench.press(&[Key::Esc]);
         assert!(bench.picture().contains(expected), "{}", bench.picture());
