@@ -70,9 +70,6 @@ pub enum FleetVerb {
         /// Which campaign
         #[command(flatten)]
         campaign: FleetArgs,
-        /// Show the totals of the last report instead, without reading results
-        #[arg(long)]
-        last: bool,
         /// Print one JSON document
         #[arg(long)]
         json: bool,

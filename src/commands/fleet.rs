@@ -49,8 +49,7 @@ pub fn run(verb: &FleetVerb, style: Style) -> CliResult {
             chosen.status(*json, *watch, style)
         }
         FleetVerb::Collect { campaign, places } => ChosenCampaign::open(campaign)?.collect(places),
-        FleetVerb::Report { campaign, last: true, json } => last_report(campaign, *json, style),
-        FleetVerb::Report { campaign, last: false, json } => {
+        FleetVerb::Report { campaign, json } => {
             ChosenCampaign::open(campaign)?.report(*json, style)
         }
         FleetVerb::Compare(args) => compare(args, style),
@@ -181,18 +180,6 @@ impl ChosenCampaign {
         send_alerts(&ProjectContext::open(&ProjectPaths::default())?, &document);
         Ok(exit_of(document.exit_code()))
     }
-}
-
-/// Shows the totals of the last report.
-fn last_report(args: &FleetArgs, json: bool, style: Style) -> CliResult {
-    let config = fleet::read_config(args.file.as_deref())?;
-    let Some(overview) = fleet::overview(&config, args.campaign.as_deref())? else {
-        return Err(CliError::usage(anyhow::anyhow!(
-            "the campaign has no report yet; use `fleet report` without --last"
-        )));
-    };
-    print(json, &overview, || fleet::overview_text(&overview, style))?;
-    Ok(exit_of(overview.exit_code))
 }
 
 /// Returns the exit of a report with the exit code `code`.

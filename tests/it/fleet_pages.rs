@@ -45,7 +45,8 @@ pub(crate) fn campaign(bench: &Bench, name: &str, run: &Value) {
             "node": node, "class": "cpu:2", "gpus": 0, "minutes": 1, "starts_after_seconds": 0,
             "suites": [{ "suite": "quick", "minutes": 1 }], "availability": "idle"
         }));
-        jobs += &format!("\n{}", json!({ "job": job, "node": node }));
+        jobs.push('\n');
+        jobs.push_str(&json!({ "job": job, "node": node }).to_string());
         node_files(bench, name, node, job, run);
     }
     let plan = json!({

@@ -97,7 +97,7 @@ fn what_is_wrong_with_a_store_is_refused_with_the_cure_and_shows_no_password() {
     for (section, expected) in [
         (in_address.as_str(), "contains a password; write it to a file"),
         ("address = \"me:secret@host/db\"", "write postgres://USER@HOST/DATABASE"),
-        ("adress = \"postgres://me:secret@host/db\"", "did you mean `address`?"),
+        ("addresses = \"postgres://me:secret@host/db\"", "did you mean `address`?"),
         (&address.replace("address", "password_file = \"/nowhere\"\naddress"), "/nowhere"),
         (&with_file, "run `chmod 600 "),
         (&address, "correct `store.password_file` or PGPASSWORD"),

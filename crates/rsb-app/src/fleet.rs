@@ -10,7 +10,6 @@ mod campaign;
 mod compare;
 mod measured;
 mod metrics;
-mod overview;
 mod pairs;
 mod progress;
 mod report;
@@ -42,19 +41,16 @@ use scheduler::{Scheduler as _, scheduler};
 
 pub use alerts::alerts;
 pub use burn_in::{BurnInReport, NodeBurnIn};
-pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn, overview};
+pub use campaign::{Campaign, CampaignDir, JobRecord, PairTurn};
 pub use compare::{NodeSelection, compare};
 pub use measured::{CollectCounts, collect, collect_in_store};
 pub use metrics::metrics;
-pub use overview::{CampaignOverview, NodeException};
 pub use progress::{NodeStatus, StatusDocument, cancel, status};
 pub use report::{FleetDocument, report};
 pub use rsb_fleet::FleetConfig;
 pub use state::{CampaignEntry, CampaignState, campaigns};
 pub use submit::{SubmitCounts, manifests, resume, submit};
-pub use text::{
-    advice_text, comparison_text, nodes_text, overview_text, plan_text, report_text, status_text,
-};
+pub use text::{advice_text, comparison_text, nodes_text, plan_text, report_text, status_text};
 
 /// Nodes by hardware class, as the scheduler lists them.
 #[derive(Debug, Serialize)]

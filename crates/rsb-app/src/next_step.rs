@@ -194,12 +194,11 @@ fn repeat(sides: &JudgedSides, request: &VerdictRequest) -> Option<String> {
     let again = request.again.clone()?;
     let base = format!("gate --against {}", shell_quote(&request.reference));
     match (again.strip_prefix(&base), &sides.baseline) {
-        (None, _) => Some(again),
         (Some(_), _) if sides.is_dirty => None,
-        (Some(_), None) => Some(again),
         (Some(rest), Some(commit)) => {
             Some(format!("gate --against {}{rest}", shell_quote(short(commit))))
         }
+        _ => Some(again),
     }
 }
 

@@ -100,18 +100,18 @@ pub enum StoreError {
     #[error(
         "`{before}` and `{now}` have no two runs of one suite and machine: `{before}` has {}, \
          `{now}` has {}; measure the missing one, or name two runs by id",
-        befores.join(", "),
-        nows.join(", ")
+        earlier_kinds.join(", "),
+        later_kinds.join(", ")
     )]
     NoPair {
         /// Name of the older side.
         before: String,
         /// Suites and machines of its runs.
-        befores: Vec<String>,
+        earlier_kinds: Vec<String>,
         /// Name of the newer side.
         now: String,
         /// Suites and machines of its runs.
-        nows: Vec<String>,
+        later_kinds: Vec<String>,
     },
     /// No baseline has this name.
     #[error(

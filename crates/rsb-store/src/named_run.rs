@@ -123,9 +123,9 @@ impl Store {
         let sides = [self.named(before)?, self.named(now)?];
         let is_fixed = |side: &NamedRuns| matches!(side, NamedRuns::One(_));
         let are_fixed = sides.iter().all(is_fixed);
-        let [befores, nows] = sides.map(NamedRuns::into_runs);
-        for now in &nows {
-            for before in &befores {
+        let [earlier, later] = sides.map(NamedRuns::into_runs);
+        for now in &later {
+            for before in &earlier {
                 let is_pair = before.run_id != now.run_id
                     && before.suite == now.suite
                     && self.is_one_machine(&before.slug, &now.slug)?;
@@ -136,9 +136,9 @@ impl Store {
         }
         Err(StoreError::NoPair {
             before: before.to_owned(),
-            befores: kinds(&befores),
+            earlier_kinds: kinds(&earlier),
             now: now.to_owned(),
-            nows: kinds(&nows),
+            later_kinds: kinds(&later),
         })
     }
 
@@ -160,9 +160,9 @@ impl Store {
         });
         found.cloned().ok_or_else(|| StoreError::NoPair {
             before: text.to_owned(),
-            befores: kinds(runs),
+            earlier_kinds: kinds(runs),
             now: other.run_id.0.clone(),
-            nows: vec![kind(&other.suite, &fingerprint.slug())],
+            later_kinds: vec![kind(&other.suite, &fingerprint.slug())],
         })
     }
 

@@ -25,7 +25,7 @@ use crate::read;
 use crate::seal::sealed_text;
 use crate::store::{RunSummary, Store};
 
-pub use campaigns::{CampaignDocument, CampaignNumber, CampaignRun};
+pub use campaigns::{CampaignNumber, CampaignRow, CampaignRun};
 
 /// Migrations: each step upgrades the tables by one version; the first creates them.
 const MIGRATIONS: [&str; 2] = ["

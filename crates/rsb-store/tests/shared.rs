@@ -13,9 +13,7 @@ use std::thread;
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
 };
-use rsb_store::shared::{
-    CampaignDocument, CampaignRun, SendOutcome, SharedStore, SharedStoreError,
-};
+use rsb_store::shared::{CampaignRow, CampaignRun, SendOutcome, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
 
 use postgres_server::Server;
@@ -334,9 +332,9 @@ fn campaign_runs(nodes: u32) -> Arc<Vec<CampaignRun>> {
     Arc::new(runs)
 }
 
-fn campaign(second: i64, text: &str) -> CampaignDocument {
+fn campaign(second: i64, text: &str) -> CampaignRow {
     let created = Timestamp::from_second(second).unwrap();
-    CampaignDocument { name: "weekly".to_owned(), created, text: text.to_owned() }
+    CampaignRow { name: "weekly".to_owned(), created, text: text.to_owned() }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! studies, comparisons with other tools, and compiled shaders.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
+mod dashboard;
 mod fleet_study;
 mod gate_study;
 mod history_study;

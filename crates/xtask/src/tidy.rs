@@ -292,7 +292,8 @@ pub(crate) fn run() -> Result<()> {
     }
     for path in tracked_files(&[":(top,glob)*"])? {
         if !TOP_LEVEL.contains(&path.as_str()) {
-            breaches.push(format!("{path} is tracked at the top level, where only a few files are"));
+            breaches
+                .push(format!("{path} is tracked at the top level, where only a few files are"));
         }
     }
     breaches.extend(links::broken(&root)?);

@@ -15,14 +15,12 @@ use rsb_model::format::FORMAT_VERSION;
 use rsb_store::output;
 use serde::{Deserialize, Serialize};
 
-use super::overview::CampaignOverview;
 use super::state::CampaignEntry;
-use super::stored::StoredCampaign;
+use super::stored::DatabaseCampaign;
 use crate::AppError;
 
 const PLAN_FILE: &str = "campaign.json";
 const JOBS_FILE: &str = "jobs.jsonl";
-const OVERVIEW_FILE: &str = "overview.json";
 
 /// A campaign as it was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,7 +88,7 @@ pub struct CampaignDir {
     /// `results_dir` of the configuration.
     results_dir: String,
     /// The collected campaign, if there is no directory.
-    stored: Option<StoredCampaign>,
+    stored: Option<DatabaseCampaign>,
 }
 
 /// Markers and results of the latest attempt of a job.
@@ -163,7 +161,7 @@ impl CampaignDir {
         let results_dir = &config.results_dir;
         let known = names(results_dir);
         if name.map_or(known.is_empty(), |name| !known.iter().any(|one| one == name))
-            && let Some(stored) = StoredCampaign::open(config, name)?
+            && let Some(stored) = DatabaseCampaign::open(config, name)?
         {
             let (campaign, results_dir) = (stored.campaign().clone(), results_dir.clone());
             return Ok(Self { campaign, results_dir, stored: Some(stored) });
@@ -192,7 +190,7 @@ impl CampaignDir {
     }
 
     /// Returns the collected campaign, if there is no directory.
-    pub(super) const fn stored(&self) -> Option<&StoredCampaign> {
+    pub(super) const fn stored(&self) -> Option<&DatabaseCampaign> {
         self.stored.as_ref()
     }
 
@@ -232,14 +230,6 @@ impl CampaignDir {
     /// Returns the directory of a job.
     pub(super) fn of_job(&self, record: &JobRecord) -> String {
         record.pair.as_ref().map_or_else(|| self.of_node(&record.node), |pair| self.of_pair(pair))
-    }
-
-    /// Keeps the totals of a report for [`overview`]. Without a directory that can be
-    /// written, they are not kept.
-    pub(super) fn keep_overview(&self, overview: &CampaignOverview) {
-        if let (None, Ok(text)) = (&self.stored, serde_json::to_string(overview)) {
-            drop(output::write(&self.root().join(OVERVIEW_FILE), &text));
-        }
     }
 
     /// Returns the directory of a job below that of the campaign, which names it in the store.
@@ -360,28 +350,6 @@ impl CampaignDir {
             results: dir.join(format!("results.{name}")),
         }
     }
-}
-
-/// Returns the totals of the last report of the campaign called `name`, or of the latest campaign;
-/// `None` if there is none. Reads only this file, so it takes as long for any number of nodes.
-///
-/// # Errors
-/// If the file cannot be read or is not an overview.
-pub fn overview(
-    config: &FleetConfig,
-    name: Option<&str>,
-) -> Result<Option<CampaignOverview>, AppError> {
-    let name = name.map(str::to_owned).or_else(|| names(&config.results_dir).pop());
-    let Some(name) = name else { return Ok(None) };
-    let path = Path::new(&config.results_dir).join(name).join(OVERVIEW_FILE);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = rsb_store::read_text(&path).map_err(AppError::usage)?;
-    let overview = serde_json::from_str(&text)
-        .with_context(|| format!("`{}` is not an overview; repeat `fleet report`", path.display()))
-        .map_err(AppError::usage)?;
-    Ok(Some(overview))
 }
 
 /// Returns the time from `earlier` to `now`; zero if it is later.

@@ -9,7 +9,7 @@ use super::measured::{CollectCounts, CollectedRun, StepRuns};
 use crate::AppError;
 use crate::store_copy::without_postgres;
 
-pub(super) use {AbsentCampaign as StoredCampaign, AbsentSink as StoreSink};
+pub(super) use {AbsentCampaign as DatabaseCampaign, AbsentSink as StoreSink};
 
 #[derive(Debug)]
 pub(super) enum AbsentCampaign {}

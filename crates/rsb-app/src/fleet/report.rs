@@ -14,7 +14,6 @@ use serde::Serialize;
 use super::burn_in::BurnInReport;
 use super::campaign::CampaignDir;
 use super::measured::{StepRuns, judged_runs, step_runs, values_of};
-use super::overview::CampaignOverview;
 use super::pairs;
 use super::progress::{StatusDocument, status};
 use crate::AppError;
@@ -53,8 +52,7 @@ impl FleetDocument {
 /// Earlier levels by class and metric.
 type History = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
-/// Judges the nodes of a campaign, and keeps the totals. Reports files that cannot be read to
-/// `say`.
+/// Judges the nodes of a campaign. Reports files that cannot be read to `say`.
 ///
 /// # Errors
 /// If the jobs of the campaign cannot be read.
@@ -63,9 +61,7 @@ pub fn report(
     config: &FleetConfig,
     say: &mut dyn FnMut(&str),
 ) -> Result<FleetDocument, AppError> {
-    let document = report_with(dir, config, status(dir, config)?, say)?;
-    dir.keep_overview(&CampaignOverview::of(&document));
-    Ok(document)
+    report_with(dir, config, status(dir, config)?, say)
 }
 
 /// As [`report`], with the progress in `status`.

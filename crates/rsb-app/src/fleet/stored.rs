@@ -9,9 +9,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use rsb_fleet::{FleetConfig, StoreSection};
 use rsb_model::format;
-use rsb_store::shared::{
-    CampaignDocument, CampaignNumber, CampaignRun, SharedStore, SharedStoreError,
-};
+use rsb_store::shared::{CampaignNumber, CampaignRow, CampaignRun, SharedStore, SharedStoreError};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Campaign, CampaignDir, CollectedJob};
@@ -31,7 +29,7 @@ struct Description {
 
 /// A campaign that is read from the store.
 #[derive(Debug)]
-pub(super) struct StoredCampaign {
+pub(super) struct DatabaseCampaign {
     description: Description,
     /// Positions of its jobs by id.
     positions: HashMap<u64, usize>,
@@ -39,7 +37,7 @@ pub(super) struct StoredCampaign {
     shared: RefCell<SharedStore>,
 }
 
-impl StoredCampaign {
+impl DatabaseCampaign {
     /// Opens the campaign called `name`, or the latest; `None` if there is none.
     pub(super) fn open(config: &FleetConfig, name: Option<&str>) -> Result<Option<Self>, AppError> {
         let Some(section) = &config.store else { return Ok(None) };
@@ -143,7 +141,7 @@ impl StoreSink {
         let (name, created) = (campaign.name.clone(), campaign.created);
         let text = serde_json::to_string(&Description { campaign, jobs })?;
         let number =
-            shared.put_campaign(&CampaignDocument { name, created, text }).map_err(shared_error)?;
+            shared.put_campaign(&CampaignRow { name, created, text }).map_err(shared_error)?;
         Ok(Self { shared, number, batch: Vec::new(), samples: 0 })
     }
 

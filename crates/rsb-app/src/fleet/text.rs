@@ -12,9 +12,7 @@ use rsb_report::number::{
 };
 use rsb_report::{Cell, Column, Style, Table, comparison};
 
-use super::{
-    BurnInReport, CampaignOverview, FleetDocument, NodesDocument, PlanDocument, StatusDocument,
-};
+use super::{BurnInReport, FleetDocument, NodesDocument, PlanDocument, StatusDocument};
 
 /// Returns the nodes as a table, then the differences within each class.
 pub fn nodes_text(document: &NodesDocument, style: Style) -> String {
@@ -152,29 +150,6 @@ pub fn report_text(document: &FleetDocument, style: Style) -> String {
         lines.push(format!("suspect: {}; {next}", suspect.node));
     }
     table.text(style) + &paragraph(&lines)
-}
-
-/// Returns the totals of the last report, and the nodes that are not ok.
-pub fn overview_text(overview: &CampaignOverview, style: Style) -> String {
-    let columns = ["node", "class", "state"].map(Column::left);
-    let mut table = Table::new(columns.into_iter().chain([Column::wrapped("reason")]));
-    for one in &overview.exceptions {
-        let cells = [&one.node, &one.class, &one.state, &one.reason].map(Cell::from);
-        table.push(cells);
-    }
-    let mut lines = Vec::new();
-    if overview.omitted > 0 {
-        lines.push(format!("{} more are not listed", overview.omitted));
-    }
-    for (class, states) in &overview.classes {
-        let counts: Vec<String> =
-            states.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        lines.push(format!("{class}: {}", counts.join(", ")));
-    }
-    let judged = overview.judged.strftime("%Y-%m-%d %H:%M");
-    lines.push(format!("{}: judged {judged} UTC", overview.campaign));
-    let table = if table.is_empty() { String::new() } else { table.text(style) };
-    table + &paragraph(&lines)
 }
 
 /// Returns the time and the state of the GPUs of each node in a burn-in, with the case that changed

@@ -33,7 +33,7 @@ pub(super) const TABLES: &str = "
 
 /// A campaign as the program that runs it describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CampaignDocument {
+pub struct CampaignRow {
     /// Name, which campaigns of different clusters may share.
     pub name: String,
     /// Time of its creation, which tells campaigns of one name apart.
@@ -66,9 +66,9 @@ impl SharedStore {
     /// If the connection breaks or the server does not answer in time.
     pub fn put_campaign(
         &mut self,
-        campaign: &CampaignDocument,
+        campaign: &CampaignRow,
     ) -> Result<CampaignNumber, SharedStoreError> {
-        let CampaignDocument { name, created, text } = campaign.clone();
+        let CampaignRow { name, created, text } = campaign.clone();
         let sql = "INSERT INTO rsb_campaigns (name, created_us, document) VALUES ($1, $2, $3)
                    ON CONFLICT (name, created_us) DO UPDATE SET document = excluded.document
                    RETURNING number";
@@ -84,14 +84,14 @@ impl SharedStore {
     pub fn campaign(
         &mut self,
         name: Option<&str>,
-    ) -> Result<Option<(CampaignNumber, CampaignDocument)>, SharedStoreError> {
+    ) -> Result<Option<(CampaignNumber, CampaignRow)>, SharedStoreError> {
         let sql = "SELECT number, name, created_us, document FROM rsb_campaigns
                    WHERE name = coalesce($1, name) ORDER BY created_us DESC LIMIT 1";
         let name = name.map(str::to_owned);
         let row = self.ask(move |client| client.query_opt(sql, &[&name]))?;
         let Some(row) = row.map_err(|error| self.broken(&error))? else { return Ok(None) };
         let created = Timestamp::from_microsecond(row.get(2)).unwrap_or_default();
-        let document = CampaignDocument { name: row.get(1), created, text: row.get(3) };
+        let document = CampaignRow { name: row.get(1), created, text: row.get(3) };
         Ok(Some((CampaignNumber(row.get(0)), document)))
     }
 

@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::{LONG, ONE, Shape, build_index, format_duration, write};
+use crate::dashboard::Dashboard;
 use crate::workspace;
 
 /// Ten thousand series over a month, for the overview.
@@ -58,58 +57,9 @@ fn row(what: &str, limit: &str, times: [&str; 3]) {
     println!("| {what} | {limit} | {} |", times.join(" | "));
 }
 
-/// A server that is stopped in the end.
-struct Server {
-    child: Child,
-    /// Host and port.
-    address: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill(); // It may have ended.
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(program: &Path, store: &Path) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(["serve", "--results-dir"])
-            .arg(store)
-            .current_dir(store)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
-        let address = line.trim().trim_start_matches("http://").split('/').next();
-        let address = address.filter(|text| text.contains(':')).context("no address")?.to_owned();
-        Ok(Self { child, address })
-    }
-
-    /// Returns the page at `path`, and the time until its last byte.
-    fn get(&self, path: &str) -> Result<(String, Duration)> {
-        let begun = Instant::now();
-        let mut stream = TcpStream::connect(&self.address)?;
-        let head =
-            format!("GET /{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
-        stream.write_all(head.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        ensure!(
-            answer.starts_with("HTTP/1.1 200"),
-            "{path}: {}",
-            answer.lines().next().unwrap_or_default()
-        );
-        Ok((answer, begun.elapsed()))
-    }
-}
-
 /// Measures a page: until its last byte, and until Chromium has loaded it and run its script.
 fn page(program: &Path, store: &Path, path: &str, what: &str, limit: &str) -> Result<()> {
-    let server = Server::start(program, store)?;
+    let server = Dashboard::start(program, store)?;
     let (html, first) = server.get(path)?;
     // Every answer is made anew after the directory has changed.
     let added = store.join("runs/added");
