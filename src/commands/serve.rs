@@ -79,7 +79,7 @@ fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
         if server.has_token() { "?token=TOKEN (TOKEN is the line in the token file)" } else { "" };
     show::text(&format!("http://{host}/{token}"))?;
     console::say(if server.has_writing() {
-        "users with the write token record decisions about changes; press Ctrl-C to stop"
+        "users with the write token can acknowledge and dismiss changes; press Ctrl-C to stop"
     } else {
         "read-only; press Ctrl-C to stop"
     });

@@ -116,7 +116,7 @@ fn a_token_file_is_checked_before_the_server_begins() {
     for (arguments, expected) in [
         ("serve --write-token-file missing", "missing"),
         ("serve --write-token-file short", "16 to 200 letters"),
-        ("serve --token-file write --write-token-file write", "every reader could write"),
+        ("serve --token-file write --write-token-file write", "readers could write"),
     ] {
         says(&bench.run(arguments).expect(2).stderr, &[expected]);
     }

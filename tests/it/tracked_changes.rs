@@ -122,7 +122,7 @@ fn a_change_is_sent_once_and_a_receiver_that_fails_changes_no_exit_code() {
     );
     let id = message["alerts"][0]["key"].as_str().unwrap();
     let ended = bench.run(&["notify", "ack", &id[..6], "--because", "wanted"]).expect(0);
-    let recorded = format!("{id} is acknowledged: wanted (recorded for Ada)");
+    let recorded = format!("{id} is acknowledged: wanted (by Ada)");
     assert!(ended.stdout.contains(&recorded), "{}", ended.stdout);
     let status = bench.run("notify status").expect(0).stdout;
     assert!(status.contains("; acknowledged: wanted (Ada)"), "{status}");

@@ -56,7 +56,7 @@ impl RecordedDecision {
         ids.extend(self.alerts.iter().map(|alert| alert.id.clone()));
         let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
         let AlertDecision { state, because, author, .. } = &self.decision;
-        format!("{ids} is {}: {because} (recorded for {author})", state.as_str())
+        format!("{ids} is {}: {because} (by {author})", state.as_str())
     }
 }
 
@@ -157,7 +157,7 @@ fn open_alerts(results: &Path, prefix: &str) -> Result<BTreeSet<String>, NotifyE
 }
 
 fn checked(input: &DecisionInput) -> Result<AlertDecision, DecisionError> {
-    let because = field("reason", &input.because, MAX_REASON_CHARS)?;
+    let because = field("note", &input.because, MAX_REASON_CHARS)?;
     let author = field("name", &input.author, MAX_NAME_CHARS)?;
     let caused_by = match (&input.caused_by, input.state) {
         (Some(cause), AlertState::Downstream) => Some(field("cause", cause, MAX_REASON_CHARS)?),
@@ -170,9 +170,7 @@ fn checked(input: &DecisionInput) -> Result<AlertDecision, DecisionError> {
 fn field(name: &str, text: &str, most: usize) -> Result<String, DecisionError> {
     let text = one_line(text);
     match text.chars().count() {
-        0 => {
-            Err(DecisionError::Invalid(format!("the {name} is empty; write it for later readers")))
-        }
+        0 => Err(DecisionError::Invalid(format!("the {name} is empty; enter one"))),
         count if count > most => Err(DecisionError::Invalid(format!(
             "the {name} has {count} characters; shorten it to {most}"
         ))),
@@ -193,9 +191,9 @@ mod tests {
         assert_eq!(one_line(" a\r\n\u{1b}[31mb\u{202e}c "), "a [31mb c");
         for (text, expected) in [("", "empty"), ("\u{202e}\n", "empty"), ("xxxxx", "5 characters")]
         {
-            let error = field("reason", text, 4).unwrap_err().to_string();
+            let error = field("note", text, 4).unwrap_err().to_string();
             assert!(error.contains(expected), "{text:?}: {error}");
         }
-        assert_eq!(field("reason", "äöüß", 4).unwrap(), "äöüß");
+        assert_eq!(field("note", "äöüß", 4).unwrap(), "äöüß");
     }
 }

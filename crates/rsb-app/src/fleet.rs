@@ -128,8 +128,8 @@ fn check_address(address: &str) -> Result<(), &'static str> {
     }
     if rsb_store::address::has_password(address) {
         return Err(
-            "contains a password; write it to a file that `store.password_file` names, or \
-                    set PGPASSWORD",
+            "contains a password; move it to a file and set `store.password_file`, or set \
+             PGPASSWORD",
         );
     }
     Ok(())

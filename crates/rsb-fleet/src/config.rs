@@ -114,7 +114,7 @@ impl Default for FleetConfig {
 pub struct StoreSection {
     /// `postgres://USER@HOST/DATABASE`, without a password.
     pub address: String,
-    /// File that contains only the password, which is in PGPASSWORD otherwise.
+    /// File with only the password; if unset, PGPASSWORD is used.
     #[serde(default)]
     pub password_file: Option<String>,
 }

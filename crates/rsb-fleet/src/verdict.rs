@@ -188,7 +188,7 @@ pub struct ClassReport {
     pub judged: usize,
     /// Number of nodes that look slow.
     pub suspects: usize,
-    /// Whether so many nodes look slow that none is called slow.
+    /// Whether too many nodes look slow for any to be called slow.
     pub is_breaker_open: bool,
 }
 

@@ -152,7 +152,7 @@ pub fn node_text(node: &CampaignNode, style: Style) -> String {
     line(&format!("job: {word} {details}"));
     if let Some(command) = &node.advice {
         line("");
-        line("To take it out of service; nothing was run:");
+        line("Command to drain this node (not run):");
         line(command);
     }
     if let Some(next) = &node.next {

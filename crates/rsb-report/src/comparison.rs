@@ -356,10 +356,10 @@ fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> St
     let mut parts = Vec::new();
     if undecided > 0 {
         let verb = if undecided == 1 { "is" } else { "are" };
-        parts
-            .push(format!("{undecided} of {all} {verb} undecided ({})", causes(result).join(", ")));
+        let why = causes(result).join(", ");
+        let slower = looks_slower(&result.comparisons);
+        parts.push(format!("{undecided} of {all} {verb} undecided ({why}){slower}"));
     }
-    parts.extend(looks_slower(result));
     parts.extend(missing(result));
     if parts.is_empty() {
         parts.push("there is nothing to compare".to_owned());
@@ -367,18 +367,21 @@ fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> St
     parts.join("; ")
 }
 
-/// Counts the undecided rows whose whole interval is worse than allowed: `1 looks slower, not
-/// confirmed`.
-pub(crate) fn looks_slower(result: &ComparisonResult) -> Option<String> {
+/// Returns how many undecided rows have an interval that is entirely worse than allowed, to follow
+/// their total: `, of which 1 looks slower`. Empty if none has.
+pub(crate) fn looks_slower<'r>(rows: impl IntoIterator<Item = &'r Comparison>) -> String {
     let looks_worse = |row: &&Comparison| {
         let [low, high] = row.confidence_interval.unwrap_or_default();
         let least = if row.better == Better::Lower { low } else { -high };
         !row.verdict.is_decided() && least > row.threshold_percent
     };
-    let rows: Vec<&Comparison> = result.comparisons.iter().filter(looks_worse).collect();
+    let rows: Vec<&Comparison> = rows.into_iter().filter(looks_worse).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
     let verb = if rows.len() == 1 { "looks" } else { "look" };
     let how = if rows.iter().all(|row| row.metric == TIME) { "slower" } else { "worse" };
-    (!rows.is_empty()).then(|| format!("{} {verb} {how}, not confirmed", rows.len()))
+    format!(", of which {} {verb} {how}", rows.len())
 }
 
 fn missing(result: &ComparisonResult) -> Option<String> {

@@ -151,11 +151,12 @@ pub fn sentence(page: &HealthDocument) -> String {
     let mut words = count_words(&counts);
     if words.is_empty() {
         words.push_str(match page.runs {
-            1 => "changes show after the next run",
+            1 => "a second run is needed to detect changes",
             _ => "nothing needs attention",
         });
     }
-    format!("{runs} of {machine}, the last on {}: {words}.", latest.timestamp.strftime("%Y-%m-%d"))
+    let when = if page.runs == 1 { " on" } else { ", the last on" };
+    format!("{runs} of {machine}{when} {}: {words}.", latest.timestamp.strftime("%Y-%m-%d"))
 }
 
 #[cfg(test)]
@@ -205,7 +206,7 @@ mod tests {
         page.degraded = vec![degraded];
         assert!(sentence(&page).ends_with(": 1 degraded and acknowledged."), "{}", sentence(&page));
         (page.degraded, page.runs) = (Vec::new(), 1);
-        let expected = "1 run of box, the last on 1970-01-01: changes show after the next run.";
+        let expected = "1 run of box on 1970-01-01: a second run is needed to detect changes.";
         assert_eq!(sentence(&page), expected);
     }
 }

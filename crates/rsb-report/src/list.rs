@@ -141,7 +141,7 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
             (Column::left("profile").optional(), &|row| Cell::from(&row.profile)),
             (Column::right("measured"), &|row| match row.finished {
                 Some(_) => count_cell(row.measured, Tone::Plain),
-                None => Cell::with_tone(format!("{}, cut off", row.measured), Tone::Caution),
+                None => Cell::with_tone(format!("{}, interrupted", row.measured), Tone::Caution),
             }),
             (Column::right("skipped"), &|row| count_cell(row.skipped, Tone::Caution)),
             (Column::right("failed"), &|row| count_cell(row.failed, Tone::Bad)),

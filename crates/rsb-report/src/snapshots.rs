@@ -308,8 +308,8 @@ fn lists() {
         skipped: 3,
         failed: 0,
     };
-    let cut_off = RunRow { finished: None, ..run.clone() };
-    assert!(list::runs(&[cut_off], Style::PLAIN).contains("28, cut off"));
+    let interrupted = RunRow { finished: None, ..run.clone() };
+    assert!(list::runs(&[interrupted], Style::PLAIN).contains("28, interrupted"));
     insta::assert_snapshot!("runs", list::runs(&[run], Style::PLAIN));
     let baseline = BaselineRow {
         name: "main".into(),

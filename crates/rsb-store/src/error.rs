@@ -89,7 +89,10 @@ pub enum StoreError {
         branches: Vec<String>,
     },
     /// Several runs, or a run and a branch or commit, have this name.
-    #[error("`{text}` is ambiguous, it matches several ({}); write more of one", matches.join(", "))]
+    #[error(
+        "`{text}` is ambiguous: it matches {}; use a longer prefix or a full run id",
+        matches.join(", ")
+    )]
     AmbiguousRun {
         /// The prefix given.
         text: String,
@@ -98,8 +101,8 @@ pub enum StoreError {
     },
     /// A branch or commit has no run that is comparable with the other side.
     #[error(
-        "`{before}` and `{now}` have no two runs of one suite and machine: `{before}` has {}, \
-         `{now}` has {}; measure the missing one, or name two runs by id",
+        "`{before}` and `{now}` have no runs of the same suite on the same machine: `{before}` has \
+         {}, `{now}` has {}; measure one of these on both, or name two run ids",
         earlier_kinds.join(", "),
         later_kinds.join(", ")
     )]

@@ -79,8 +79,8 @@ pub struct SeriesPoint {
 /// Selection of the machine whose runs make up a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Fingerprints {
-    /// The machine of the newest run, of the branch if one is chosen. Runs of other machines are excluded, because they do not form
-    /// a trend with it.
+    /// The machine of the newest run, or of the branch's newest run. Runs of other machines are
+    /// excluded, because they do not form a trend with it.
     #[default]
     OfLatest,
     /// The machine with this [`rsb_model::Fingerprint::slug`].

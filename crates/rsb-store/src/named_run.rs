@@ -1,4 +1,4 @@
-//! Runs as people name them: by id, by the beginning of one, by branch or by commit.
+//! Resolves ids, id prefixes, branches and commits to stored runs.
 
 use std::path::Path;
 
@@ -270,7 +270,7 @@ mod tests {
             };
             keep(&store, &run);
         }
-        // A run without values is not what a branch stands for.
+        // A branch resolves to its newest run with values.
         keep(&store, &run("m4", 6 * 3600));
         (dir, store)
     }

@@ -58,7 +58,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// server that accepts the connection and then never answers.
 const ANSWER: Duration = Duration::from_mins(2);
 
-/// Password of an address that contains none, as for the programs of PostgreSQL.
+/// Variable with the password if the address has none, as in psql.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
 /// Maximum number of different runs with the same name. The second machine that sends a run of this

@@ -193,10 +193,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
         }
         Stage::Fleet => {
             let copies = [
-                bind(Action::CopyCommand, &[Char('y')], "y", "copy command").about(
-                    "copies the command that takes the node out of service, or else continues or \
-                     shows the campaign",
-                ),
+                bind(Action::CopyCommand, &[Char('y')], "y", "copy command")
+                    .about("copies the drain command, or else `fleet resume` or `fleet report`"),
                 bind(Action::CopyId, &[Char('Y')], "Y", "").about("copies the name of the node"),
             ];
             if state.lists_nodes() {

@@ -142,7 +142,7 @@ fn reload(state: &mut State, subject: Subject) -> Vec<Command> {
     vec![Command::Load(subject)]
 }
 
-/// Loads `subject` again while its page stays visible; if another page is shown, when it is next.
+/// Reloads `subject` now if its page is visible, else when the page is opened.
 fn due(state: &mut State, subject: Subject) -> Vec<Command> {
     if subject != Subject::Fleet {
         return Vec::new();

@@ -118,9 +118,10 @@ impl<'v> Sheet<'v> {
             format!("{} for programs. ", anchor(&link, "The document"))
         });
         let how = if site.records_decisions() {
-            "Pages do not update themselves: reload a page to see new results."
+            "Only pages of active campaigns update themselves; reload others to see new results."
         } else if site.answers() {
-            "Read only. Pages do not update themselves: reload a page to see new results."
+            "Read only. Only pages of active campaigns update themselves; reload others to see new \
+             results."
         } else {
             "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any \
              two runs."

@@ -1,4 +1,4 @@
-//! The dashboard as a study asks it.
+//! A dashboard server for studies.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

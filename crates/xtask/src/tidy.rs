@@ -292,8 +292,9 @@ pub(crate) fn run() -> Result<()> {
     }
     for path in tracked_files(&[":(top,glob)*"])? {
         if !TOP_LEVEL.contains(&path.as_str()) {
-            breaches
-                .push(format!("{path} is tracked at the top level, where only a few files are"));
+            breaches.push(format!(
+                "unexpected top-level file {path}; move it, or add it to TOP_LEVEL in tidy.rs"
+            ));
         }
     }
     breaches.extend(links::broken(&root)?);

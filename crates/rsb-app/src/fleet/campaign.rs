@@ -29,7 +29,7 @@ pub struct Campaign {
     pub format_version: u32,
     /// Name.
     pub name: String,
-    /// Time of its creation, which tells campaigns of one name apart.
+    /// Creation time; distinguishes campaigns with the same name.
     #[serde(default)]
     pub created: Timestamp,
     /// Output of the program's `--version`.
@@ -300,8 +300,8 @@ impl CampaignDir {
         }
         let (name, results_dir) = (&self.campaign.name, &self.results_dir);
         Err(AppError::usage(anyhow!(
-            "campaign `{name}` is in the store, but not in `{results_dir}`; only `fleet report`, \
-             `status`, `compare` and `advice` can use it"
+            "campaign `{name}` is not in `{results_dir}`, only in PostgreSQL; restore the \
+             directory, or use `fleet report`, `fleet status`, `fleet compare` or `fleet advice`"
         )))
     }
 

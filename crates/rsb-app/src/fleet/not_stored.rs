@@ -1,4 +1,4 @@
-//! Takes the place of the store of campaigns in a build without PostgreSQL.
+//! Stub of the campaign store for builds without PostgreSQL.
 
 use std::collections::HashSet;
 

@@ -111,8 +111,8 @@ fn shared_error(error: SharedStoreError) -> AppError {
             ))
         }
         SharedStoreError::Unreachable { shown, problem } => anyhow!(
-            "{shown} cannot be reached: {problem}; results stay in the directory of the campaign: \
-             start the server, and repeat the command"
+            "cannot reach {shown}: {problem}; nothing was lost; start the server and repeat the \
+             command"
         )
         .into(),
         SharedStoreError::Address { .. } | SharedStoreError::Newer { .. } => AppError::usage(error),

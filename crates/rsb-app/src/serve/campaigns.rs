@@ -1,5 +1,5 @@
-//! States of campaigns, read in the background, so that a page is fast however many nodes there
-//! are and however slow their directory is.
+//! Campaign states, read in the background so that pages load fast for large fleets and slow
+//! disks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,9 @@ use crate::fleet::{self, CampaignState};
 
 /// Time for which a page waits for a new state before it shows the previous one.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
-/// Minimum time between two readings.
+/// Minimum time between two reads.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Minimum time between two readings, in times that a reading takes.
+/// Minimum time between two reads, as a multiple of the time of a read.
 const PAUSE_FACTOR: u32 = 10;
 /// Maximum number of campaigns whose state is kept.
 const MAX_KEPT: usize = 4;

@@ -39,7 +39,7 @@ pub(super) fn record(
 ) -> Result<RecordedDecision, RefusedDecision> {
     let refused = |status, why: &str| RefusedDecision { status, why: why.to_owned() };
     let Some(state) = fields.state else {
-        return Err(refused(400, "choose whether to acknowledge or to dismiss the change"));
+        return Err(refused(400, "no decision chosen; choose one of the three"));
     };
     let is_downstream = state == rsb_model::record::AlertState::Downstream;
     if is_downstream && fields.cause.trim().is_empty() {
@@ -62,8 +62,8 @@ pub(super) fn record(
             _ => 500,
         };
         let advice = match status {
-            409 => "; send the form again if yours is to replace that decision",
-            500 => "; your entries are kept below: send the form again when this is mended",
+            409 => "; send the form again to replace that decision",
+            500 => "; fix this, then send the form again",
             _ => "",
         };
         let why = error_chain(&decision::decision_error(error).error);

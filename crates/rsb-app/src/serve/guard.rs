@@ -35,7 +35,7 @@ pub(super) struct Guard {
 struct Writing {
     token: String,
     cookie: String,
-    /// Value of the cookie of a user who gave the token. It ends with the server.
+    /// Session cookie of a user who entered the token; valid until the server exits.
     session: String,
     /// Value in each form made for such a user, which other sites cannot read.
     form: String,
@@ -130,8 +130,8 @@ impl Guard {
         let writing = writing.map(|file| Writing::new(file, address)).transpose()?;
         if token.is_some() && writing.as_ref().map(|writing| &writing.token) == token.as_ref() {
             return Err(AppError::usage(anyhow!(
-                "--write-token-file has the token of --token-file, with which every reader could \
-                 write: use another one"
+                "--write-token-file and --token-file have the same token, so readers could write; \
+                 use two tokens"
             )));
         }
         let cookie = format!("rsb_{}", address.port());
@@ -202,7 +202,7 @@ impl Guard {
     pub(super) fn admit(&self, caller: &Caller<'_>) -> Admission {
         let sends_form = caller.method == "POST" && caller.path == DECISION && self.has_writing();
         if !matches!(caller.method, "GET" | "HEAD") && !sends_form {
-            let why = "this server is read-only: use GET or HEAD";
+            let why = "use GET or HEAD for this page";
             return Admission::Refused { status: 405, why };
         }
         if !caller.host.is_some_and(|host| self.is_own(host)) {

@@ -38,7 +38,7 @@ use crate::{
 
 /// Maximum number of earlier runs whose results are drawn next to the lists.
 const MOST_RECENT: usize = 10;
-/// Minimum time between two readings of a campaign.
+/// Minimum time between two reads of a campaign.
 const CAMPAIGN_PAUSE: Duration = Duration::from_secs(5);
 
 /// Worker that runs the jobs.

@@ -152,10 +152,10 @@ pub struct CampaignClass {
     pub judged: usize,
     /// Number of nodes that look slow.
     pub suspects: usize,
-    /// Whether so many nodes look slow that none is called slow.
+    /// Whether too many nodes look slow for any to be called slow.
     pub is_breaker_open: bool,
-    /// Spread between its nodes in percent, as a standard deviation from the median absolute
-    /// deviation: the median over its cases. Null if unknown.
+    /// Median over its cases of the spread between its nodes (scaled MAD), in percent. Null if
+    /// unknown.
     pub spread_percent: Option<f64>,
     /// Case with the largest spread. Null if unknown.
     pub widest: Option<CaseSpread>,

@@ -126,10 +126,9 @@ fn headline(result: &ComparisonResult, context: &CommentContext) -> String {
         context.fails_fast
             && (row.reason_code.can_be_remeasured() || row.reason_code == ReasonCode::NotMeasured)
     };
-    let undecided = rows()
+    let (unsettled, undecided): (Vec<&Comparison>, Vec<&Comparison>) = rows()
         .filter(|row| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing)
-        .collect::<Vec<_>>();
-    let unsettled = undecided.iter().filter(|row| is_unsettled(row)).count();
+        .partition(|row| is_unsettled(row));
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     let mut parts = vec![
         word.to_owned(),
@@ -137,13 +136,16 @@ fn headline(result: &ComparisonResult, context: &CommentContext) -> String {
         format!("{} {faster}", count(Verdict::Improved)),
         format!("{} unchanged", count(Verdict::Unchanged)),
     ];
+    for (open, word) in [(undecided, "undecided"), (unsettled, "not settled")] {
+        if !open.is_empty() {
+            let slower = looks_slower(open.iter().copied());
+            parts.push(format!("{} {word}{slower}", open.len()));
+        }
+    }
     let others = [
-        (undecided.len() - unsettled, "undecided"),
-        (unsettled, "not settled"),
         (result.missing.len(), "missing"),
         (missed, if missed == 1 { "target missed" } else { "targets missed" }),
     ];
-    parts.extend(looks_slower(result));
     parts.extend(
         others
             .iter()

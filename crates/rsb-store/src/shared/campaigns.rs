@@ -31,12 +31,12 @@ pub(super) const TABLES: &str = "
     );
     CREATE INDEX rsb_campaign_runs_by_run ON rsb_campaign_runs (run);";
 
-/// A campaign as the program that runs it describes it.
+/// Description of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CampaignRow {
     /// Name, which campaigns of different clusters may share.
     pub name: String,
-    /// Time of its creation, which tells campaigns of one name apart.
+    /// Creation time; distinguishes campaigns with the same name.
     pub created: Timestamp,
     /// The description.
     pub text: String,

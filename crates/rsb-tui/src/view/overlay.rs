@@ -213,7 +213,7 @@ fn note(state: &State, panel: &NotePanel, canvas: &mut Canvas<'_>, body: Rect) {
     let typed = format!("Note: {}▏", rsb_report::clean(&panel.typed));
     lines.extend(canvas.wrap_text(&typed, width, Tone::Strong));
     let author = rsb_report::clean(&state.settings.author);
-    let text = format!("Recorded for {author}; the change then counts as known.");
+    let text = format!("Recorded as by {author}; History then lists the change as known.");
     lines.extend(canvas.wrap_text(&text, width, Tone::Dim));
     let title = format!("Acknowledge {}", rsb_report::clean(&panel.alert));
     let inside = frame(canvas, body, lines.len() as u16, &title);

@@ -73,7 +73,7 @@ pub(super) fn page<'v>(
         }
     };
     let together = together::section(site, view, query, &history, most)?;
-    sheet.section("together", "Several series", together);
+    sheet.section("together", "Overlay", together);
     sheet.section(
         "line",
         "Over the runs",

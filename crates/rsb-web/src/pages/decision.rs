@@ -218,7 +218,8 @@ fn form_of(
         None => "<p><label for=\"token\">Write token</label> <input type=\"password\" id=\"token\" \
                  name=\"token\" autocomplete=\"current-password\" required \
                  aria-describedby=\"token-hint\">\n<span class=\"hint\" id=\"token-hint\">The line in the \
-                 file of <code>--write-token-file</code>; asked once until the server stops.</span></p>\n"
+                 file named by <code>--write-token-file</code>; needed once per server \
+                 start.</span></p>\n"
             .to_owned(),
     };
     let (alert_id, seen) =
@@ -227,9 +228,10 @@ fn form_of(
         (escape(&fields.cause), escape(&fields.note), escape(&fields.author));
     format!(
         "<form action=\"{DECISION}\" method=\"post\" class=\"decision\">\n{alert_id}{seen}\
-         <fieldset><legend>What is it?</legend>\n{choices}\
-         <p><label for=\"cause\">Cause</label> <input id=\"cause\" name=\"cause\" list=\"causes\" \
-         maxlength=\"500\" value=\"{cause}\" placeholder=\"an alert, a case, or words\">\
+         <fieldset><legend>Decision</legend>\n{choices}\
+         <p><label for=\"cause\">Cause, if caused by another change</label> \
+         <input id=\"cause\" name=\"cause\" list=\"causes\" \
+         maxlength=\"500\" value=\"{cause}\" placeholder=\"alert id, case or description\">\
          <datalist id=\"causes\">{causes}</datalist></p>\n</fieldset>\n\
          <p><label for=\"note\">Note for later readers</label>\
          <textarea id=\"note\" name=\"note\" rows=\"3\" maxlength=\"500\" required>\n{note}</textarea></p>\n\

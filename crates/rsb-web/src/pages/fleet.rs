@@ -26,7 +26,7 @@ use crate::source::{CampaignData, SourceError, SourceResult};
 const ROWS: usize = 200;
 /// Number of the newest campaigns whose state the list of campaigns shows.
 const SUMMARIZED: usize = 4;
-/// Seconds between two looks of the script at a campaign that is being measured.
+/// Refresh interval of an active campaign in seconds.
 const REFRESH_SECONDS: u32 = 5;
 
 pub(super) fn page<'v>(
@@ -41,7 +41,7 @@ pub(super) fn page<'v>(
     match site.source().campaign(&query.campaign) {
         Ok(state) if query.node.is_empty() => Ok(campaign(site, view, query, state.document())),
         Ok(state) => Ok(node(site, view, &node_of(&*state, &query.node)?)),
-        // An export has no page that fails. There is no document yet.
+        // Not an error: an export must not contain failing pages.
         Err(SourceError::Unreadable(why)) => {
             let mut sheet = Sheet::new(&title, None);
             sheet.say(Tone::Bad, &format!("This campaign cannot be shown: {why}"));
@@ -111,7 +111,10 @@ fn campaigns<'v>(site: &Site<'_>, view: &'v PageView) -> Sheet<'v> {
     }
     sheet.push(&open_live(site, is_live));
     sheet.push(&table.html());
-    sheet.push(&more(all.len(), "older campaigns"));
+    let left = all.len().saturating_sub(ROWS);
+    if left > 0 {
+        sheet.push(&format!("<p>{left} older campaigns are not listed.</p>\n"));
+    }
     sheet.push("</div>\n");
     sheet
 }
@@ -133,14 +136,14 @@ fn state_cell(tone: Tone, word: &str) -> String {
     format!("<span class=\"whole\">{}</span>", toned(tone, word))
 }
 
-/// Returns a sentence about the rows that a list of `count` leaves out.
-fn more(count: usize, what: &str) -> String {
+/// Returns a sentence about the rows that a list of `count` leaves out. An export has no filter.
+fn more(site: &Site<'_>, count: usize, what: &str) -> String {
     let left = count.saturating_sub(ROWS);
-    if left > 0 {
-        format!("<p>{left} more {what} are not listed: find them by name.</p>\n")
-    } else {
-        String::new()
+    if left == 0 {
+        return String::new();
     }
+    let how = if site.answers() { "; filter by node name below" } else { " are not listed" };
+    format!("<p>{left} more {what}{how}.</p>\n")
 }
 
 fn campaign<'v>(
@@ -169,7 +172,7 @@ fn campaign<'v>(
         [] => String::new(),
         lines => list(lines.iter().map(|line| prose(line))),
     };
-    sheet.section("notes", "Differences between the nodes", lines(&document.notes));
+    sheet.section("notes", "Notes", lines(&document.notes));
     sheet.section("problems", "Files that cannot be read", lines(&document.problems));
     sheet.section("classes", "Hardware classes", classes(&document.classes));
     let ok: Vec<&CampaignNode> = nodes().filter(|node| node.state == NodeState::Ok).collect();
@@ -209,7 +212,7 @@ fn not_ok(site: &Site<'_>, campaign: &str, nodes: &[&CampaignNode]) -> String {
             evidence(node),
         ]);
     }
-    table.html() + &more(nodes.len(), "nodes")
+    table.html() + &more(site, nodes.len(), "nodes")
 }
 
 fn deviation_cell(one: &CaseDeviation) -> String {
@@ -229,8 +232,7 @@ fn evidence(node: &CampaignNode) -> String {
     }
     if let Some(command) = &node.advice {
         html.push_str(&format!(
-            "<div class=\"command\">To take it out of service; nothing was run: \
-             <code>{}</code></div>",
+            "<div class=\"command\">Command to drain this node (not run): <code>{}</code></div>",
             escape(command)
         ));
     }
@@ -273,7 +275,8 @@ fn progress(site: &Site<'_>, document: &CampaignDocument, nodes: &[&CampaignNode
     } else {
         String::new()
     };
-    format!("<p>Jobs: {counts}.{renewed}</p>\n") + &table.html() + &more(nodes.len(), "jobs")
+    let more = more(site, nodes.len(), "jobs");
+    format!("<p>Jobs: {counts}.{renewed}</p>\n") + &table.html() + &more
 }
 
 fn progress_cells(name: String, progress: Option<&NodeProgress>, what: String) -> [String; 4] {
@@ -312,7 +315,8 @@ fn classes(classes: &[CampaignClass]) -> String {
         });
         let name = if class.name.is_empty() { "no class" } else { &class.name };
         let slow = if class.is_breaker_open {
-            toned(Tone::Caution, &format!("{}: too many to call", class.suspects))
+            let words = format!("{}; too many, so none is called slow", class.suspects);
+            toned(Tone::Caution, &words)
         } else {
             class.suspects.to_string()
         };
@@ -325,8 +329,8 @@ fn classes(classes: &[CampaignClass]) -> String {
             widest,
         ]);
     }
-    let about = "<p>Spread: standard deviation between the nodes of a class without the influence \
-                 of slow ones, the median over its cases.</p>\n";
+    let about = "<p>Spread: median over cases of the standard deviation between nodes, estimated \
+                 robustly.</p>\n";
     about.to_owned() + &table.html()
 }
 
@@ -349,7 +353,7 @@ fn ok_nodes(site: &Site<'_>, campaign: &str, nodes: &[&CampaignNode]) -> String 
     format!(
         "<details id=\"ok\"><summary>{count}</summary>\n{}{}</details>\n",
         table.html(),
-        more(nodes.len(), "nodes")
+        more(site, nodes.len(), "nodes")
     )
 }
 

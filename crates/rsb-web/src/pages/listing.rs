@@ -112,7 +112,7 @@ pub(super) fn run_table<'r>(
     let mut table = CardTable::new(caption, RUN_COLUMNS);
     for run in runs {
         table.push(&[
-            site.run_link(&run.run_id, &site.run_name(run)) + cut_off(run),
+            site.run_link(&run.run_id, &site.run_name(run)) + interrupted(run),
             run.commit.as_deref().map_or_else(String::new, |commit| site.commit(commit)),
             escape(&run.profile),
             run.measured.to_string(),
@@ -124,9 +124,9 @@ pub(super) fn run_table<'r>(
     table.html()
 }
 
-/// Returns the mark of a run that was cut off.
-const fn cut_off(run: &RunRow) -> &'static str {
-    if run.finished.is_none() { " <span class=\"caution\">cut off</span>" } else { "" }
+/// Returns the mark of an interrupted run.
+const fn interrupted(run: &RunRow) -> &'static str {
+    if run.finished.is_none() { " <span class=\"caution\">interrupted</span>" } else { "" }
 }
 
 fn count(count: usize, class: &str) -> String {

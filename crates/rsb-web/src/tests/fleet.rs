@@ -252,7 +252,7 @@ fn ten_thousand_nodes_are_one_small_page_and_each_is_found() {
     let source = with(vec![large]);
     let html = campaign_page(&source);
     assert!(html.len() < 400_000, "{} bytes", html.len());
-    assert!(html.contains("more nodes are not listed: find them by name"), "{html}");
+    assert!(html.contains("more nodes; filter by node name below"), "{html}");
     let found = open(&served(&source), "fleet?campaign=first&find=NODE09999");
     assert!(found.contains("node=node09999") && !found.contains("node=node09998"), "{found}");
 }

@@ -36,7 +36,7 @@ const SUBMISSIONS: u32 = 100;
 const TASKS: usize = 12;
 /// Words of a page whose campaign has not been read yet.
 const BEING_READ: &str = "being read";
-/// Time between two looks at the memory of a program.
+/// Sampling interval of a program's memory.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Prints the table of docs/fleet-study.md, from `program` or the one next to this.

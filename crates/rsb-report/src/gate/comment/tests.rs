@@ -157,7 +157,7 @@ fn cases_that_fail_fast_left_open_are_not_settled() {
 fn a_large_change_without_a_verdict_is_in_the_headline() {
     let large = Change { percent: 704.0, width: 20.0, verdict: Verdict::Inconclusive };
     let text = comment(&comparison(std::iter::once(large)), Detail::Brief, &context());
-    says(&text, "0 slower · 0 faster · 0 unchanged · 1 looks slower, not confirmed · 1 undecided");
+    says(&text, "0 slower · 0 faster · 0 unchanged · 1 undecided, of which 1 looks slower");
 }
 
 #[track_caller]

@@ -19,7 +19,7 @@ use crate::source::{CaseHistory, SourceError, SourceResult};
 const SERIES: usize = 8;
 /// Number of the chart in the page, whose first one is that of the case alone.
 const NUMBER: usize = 2;
-/// Newest runs that are divided by branch.
+/// Newest runs that are grouped by branch.
 const RUNS: usize = 5_000;
 
 /// Returns the links that draw other series together with the case, and to ratios.
@@ -32,11 +32,11 @@ pub(super) fn choices(
     let mut items = Vec::new();
     let (benchmark, _) = case_parts(&query.id);
     let offered = [
-        (SeriesBy::Nothing, "nothing", true),
-        (SeriesBy::Dtype, "other data types", dtypes(site, &query.id)?.len() > 1),
-        (SeriesBy::Branch, "other branches", site.branches().len() > 1),
-        (SeriesBy::Machine, "other machines", history.machines.len() > 1),
-        (SeriesBy::Mean, &format!("the geometric mean of {benchmark}"), !benchmark.is_empty()),
+        (SeriesBy::Nothing, "none", true),
+        (SeriesBy::Dtype, "data types", dtypes(site, &query.id)?.len() > 1),
+        (SeriesBy::Branch, "branches", site.branches().len() > 1),
+        (SeriesBy::Machine, "machines", history.machines.len() > 1),
+        (SeriesBy::Mean, &format!("geometric mean of {benchmark}"), !benchmark.is_empty()),
     ];
     for (by, title, is_offered) in offered {
         if is_offered || by == query.by {
@@ -47,12 +47,12 @@ pub(super) fn choices(
     }
     let mut ratios = Vec::new();
     if !matches!(query.by, SeriesBy::Nothing | SeriesBy::Mean) {
-        for (ratio, title) in [(false, "as measured"), (true, "ratio to the first")] {
+        for (ratio, title) in [(false, "as measured"), (true, "ratio to the first series")] {
             let view = CaseView { ratio, ..plain.clone() };
             ratios.push(choice_item(site, title, ratio == query.ratio, view));
         }
     }
-    Ok(choice_list("Together with", &items) + &choice_list("Values", &ratios))
+    Ok(choice_list("Overlay", &items) + &choice_list("Values", &ratios))
 }
 
 /// Returns the section of the chart; empty if no other series is asked for.
@@ -67,7 +67,7 @@ pub(super) fn section(
         return Ok(String::new());
     }
     let Some(chart) = chart(site, query, history, points)? else {
-        return Ok("<p>No other series has two runs.</p>\n".to_owned());
+        return Ok("<p>No series to overlay has at least two runs.</p>\n".to_owned());
     };
     let names = chart.datasets.iter().map(|one| escape(&one.name)).collect::<Vec<_>>().join(", ");
     Ok(figure(site, view, NUMBER, &chart, &Zoom::Fixed)
@@ -185,7 +185,7 @@ fn there<T>(found: SourceResult<T>) -> SourceResult<Option<T>> {
     }
 }
 
-/// Divides the newest runs of the case by branch; the main branch comes first.
+/// Groups the newest runs of the case by branch; the main branch comes first.
 fn by_branch(site: &Site<'_>, history: &CaseHistory) -> SourceResult<Vec<TimeSeries>> {
     let first = history.keys.len().saturating_sub(RUNS);
     let keys = history.keys.get(first..).unwrap_or_default();
