@@ -155,7 +155,7 @@ Examples:
   serve --listen 0.0.0.0:8080 --token-file token
                                              for other machines, with a token
   serve --export site                        as files, for any web host
-The dashboard is read-only.";
+The dashboard is read-only without --write-token-file.";
 
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]

@@ -24,7 +24,7 @@ use super::scheduler::{Scheduler, scheduler};
 use super::{plan_for, report};
 use crate::AppError;
 
-/// Time between two looks at the completion markers of running jobs.
+/// Interval at which the completion markers of running jobs are read.
 const MARKER_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Numbers of submitted jobs.
