@@ -142,12 +142,13 @@ impl Study<'_> {
     /// Measures the page of the campaign, once its files have been read.
     fn page(&self) -> Result<()> {
         let dashboard = Dashboard::start(&self.program, self.dir)?;
+        let address = format!("fleet?campaign={NAME}");
         let began = Instant::now();
-        while dashboard.get("fleet")?.0.contains(BEING_READ) {
+        while dashboard.get(&address)?.0.contains(BEING_READ) {
             thread::sleep(Duration::from_millis(200));
         }
         let read = began.elapsed().as_secs_f64();
-        let (page, time) = dashboard.get("fleet")?;
+        let (page, time) = dashboard.get(&address)?;
         let milliseconds = time.as_secs_f64() * 1e3;
         let kilobytes = page.len() / 1000;
         row(
