@@ -31,7 +31,7 @@ pub struct ProgressText {
 }
 
 impl ProgressText {
-    /// Returns the text for the progress of a job; `None` if it was not submitted.
+    /// Returns the text for the progress of a job, which is `None` if it was not submitted.
     pub fn of(progress: Option<&NodeProgress>) -> Self {
         let (word, tone, details) = match progress {
             None => ("not submitted", Tone::Caution, String::new()),

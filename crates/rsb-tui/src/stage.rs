@@ -26,17 +26,8 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stages that are always shown, in the order of the tabs.
-    pub const ALL: [Self; 6] = [
-        Self::Measure,
-        Self::Components,
-        Self::GpuPerformance,
-        Self::Comparison,
-        Self::History,
-        Self::Doctor,
-    ];
-
-    const WITH_FLEET: [Self; 7] = [
+    /// The stages in the order of the tabs. The last one is shown only if there is a fleet.
+    const ALL: [Self; 7] = [
         Self::Measure,
         Self::Components,
         Self::GpuPerformance,
@@ -48,7 +39,8 @@ impl Stage {
 
     /// Returns the shown stages, in the order of the tabs.
     pub(crate) const fn shown(has_fleet: bool) -> &'static [Self] {
-        if has_fleet { &Self::WITH_FLEET } else { &Self::ALL }
+        let count = if has_fleet { Self::ALL.len() } else { Self::ALL.len() - 1 };
+        Self::ALL.split_at(count).0
     }
 
     /// Returns the name.

@@ -24,6 +24,7 @@ use postgres_server::Server;
 use slurm::Cluster;
 
 use crate::dashboard::Dashboard;
+use crate::workspace::FileTotals;
 
 const NODES: u32 = 10_000;
 const CASES: u32 = 50;
@@ -62,7 +63,7 @@ pub(super) fn run(program: Option<&str>) -> Result<()> {
         slow_every: SLOW_EVERY,
     };
     campaign.write()?;
-    print_files(Path::new(&shared));
+    print_files(Path::new(&shared))?;
     let study = Study { program, dir: dir.path() };
     match Server::start() {
         Some(server) => study.measure(&campaign, &server)?,
@@ -76,36 +77,11 @@ pub(super) fn run(program: Option<&str>) -> Result<()> {
 }
 
 /// Prints the number of files, and the largest number of entries of a directory.
-fn print_files(root: &Path) {
-    let mut totals = FileTotals::default();
-    totals.add(root);
-    let FileTotals { files, bytes, entries } = totals;
+fn print_files(root: &Path) -> Result<()> {
+    let FileTotals { files, bytes, entries } = FileTotals::below(root)?;
     row("files", &format!("{files}, {:.0} MB", bytes as f64 / 1e6));
     row("entries of the largest directory", &entries.to_string());
-}
-
-#[derive(Default)]
-struct FileTotals {
-    files: usize,
-    bytes: u64,
-    /// Entries of the largest directory.
-    entries: usize,
-}
-
-impl FileTotals {
-    fn add(&mut self, dir: &Path) {
-        let entries: Vec<PathBuf> =
-            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-        self.entries = self.entries.max(entries.len());
-        for path in entries {
-            if path.is_dir() {
-                self.add(&path);
-            } else {
-                self.files += 1;
-                self.bytes += fs::metadata(&path).unwrap().len();
-            }
-        }
-    }
+    Ok(())
 }
 
 /// The program, and the directory in which it runs.
@@ -277,8 +253,7 @@ mod tests {
             slow_every: 0,
         };
         campaign.write().unwrap();
-        let mut totals = FileTotals::default();
-        totals.add(dir.path());
+        let totals = FileTotals::below(dir.path()).unwrap();
         assert_eq!(totals.files, 2 + 4 * 1000);
         assert!(totals.entries <= 256, "{}", totals.entries);
     }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{LONG, ONE, Shape, build_index, format_duration, write};
 use crate::dashboard::Dashboard;
-use crate::workspace;
+use crate::workspace::{self, FileTotals};
 
 /// Ten thousand series over a month, for the overview.
 const WIDE: Shape = Shape { cases: 10_000, seconds_apart: 86_400, samples: 0 };
@@ -92,53 +92,22 @@ fn export(program: &Path, store: &Path, to: &Path) -> Result<()> {
         fs::remove_dir_all(to)?;
     }
     let begun = Instant::now();
-    let status = Command::new(program)
-        .args(["serve", "--export"])
-        .arg(to)
-        .arg("--results-dir")
-        .arg(store)
-        .current_dir(store)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    ensure!(status.success(), "the export failed");
+    workspace::run_in_store(program, store, &["serve", "--export", &to.to_string_lossy()])?;
     let took = begun.elapsed();
-    let [(count, bytes), (_, runs)] = [size(to)?, size(&store.join("runs"))?];
+    let exported = FileTotals::below(to)?;
+    let runs = FileTotals::below(&store.join("runs"))?;
     let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-    let what = format!("export of {DAILY_RUNS} runs ({count} files)");
+    let what = format!("export of {DAILY_RUNS} runs ({} files)", exported.files);
     row(&what, "15 s", [&format_duration(took), "", ""]);
-    let what = format!("its size (the run files: {})", megabytes(runs));
-    row(&what, "20 MB", [&megabytes(bytes), "", ""]);
+    let what = format!("its size (the run files: {})", megabytes(runs.bytes));
+    row(&what, "20 MB", [&megabytes(exported.bytes), "", ""]);
     Ok(())
-}
-
-/// Returns the number of files below `dir`, and their bytes.
-fn size(dir: &Path) -> Result<(usize, u64)> {
-    let (mut count, mut bytes) = (0, 0);
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            let (more, of_them) = size(&entry.path())?;
-            (count, bytes) = (count + more, bytes + of_them);
-        } else {
-            (count, bytes) = (count + 1, bytes + entry.metadata()?.len());
-        }
-    }
-    Ok((count, bytes))
 }
 
 fn print_report(program: &Path, store: &Path, dir: &Path) -> Result<()> {
     let [html, pdf] = ["report.html", "report.pdf"].map(|name| dir.join(name));
-    let status = Command::new(program)
-        .args(["report", "--format", "html", "--output"])
-        .arg(&html)
-        .arg("--results-dir")
-        .arg(store)
-        .current_dir(store)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    ensure!(status.success(), "the report failed");
+    let path = html.to_string_lossy();
+    workspace::run_in_store(program, store, &["report", "--format", "html", "--output", &path])?;
     let kilobytes = fs::metadata(&html)?.len() / 1000;
     let begun = Instant::now();
     let print = format!("--print-to-pdf={}", pdf.display());

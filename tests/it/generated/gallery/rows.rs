@@ -5,7 +5,7 @@ use super::{Row, shown};
 pub(super) const HEAD: &str = "\
 # Gallery
 
-Every kind of `rusty-stack-bench chart`. Each thumbnail links to its picture; the command beside it draws the picture.
+Every kind of `rusty-stack-bench chart`. Each thumbnail links to its picture, and the command next to it draws that picture.
 
 Most are drawn of real runs of 2026-11-23 to 25 in [gallery](gallery): virtual machines with two CPUs, of an AMD EPYC that others
 used too and of an Intel Xeon (frameworks, training, models), and PoCL and lavapipe, which drive the CPU as a device. The ceilings of an Instinct

@@ -15,7 +15,7 @@ use crate::names::case_parts;
 use crate::site::Site;
 use crate::source::{CaseHistory, SourceError, SourceResult};
 
-/// Maximum number of series in a chart; more lines cannot be told apart.
+/// Maximum number of series in a chart; more lines look alike.
 const SERIES: usize = 8;
 /// Number of the chart in the page, whose first one is that of the case alone.
 const NUMBER: usize = 2;
