@@ -160,6 +160,28 @@ fn a_hangup_or_sigterm_keeps_what_was_measured_and_exits_130() {
     }
 }
 
+/// A scheduler stops every process of a job, the command of a case perhaps before the run.
+#[test]
+fn a_command_that_is_stopped_shortly_before_its_run_is_no_failure() {
+    let bench = Bench::new();
+    bench.write(
+        "stopped.sh",
+        "run=$(awk '/^PPid/ { print $2 }' /proc/$PPID/status)\n\
+         setsid sh -c \"sleep 0.05; kill -TERM $run\" > /dev/null 2>&1 &\n\
+         kill -TERM $$\n",
+    );
+    bench.write(
+        "custom.toml",
+        "[[benchmark]]\nname = \"stopped\"\ncommand = [\"sh\", \"stopped.sh\"]\n",
+    );
+    bench.run(&["run", "stopped", "--custom", "custom.toml"]).expect(130);
+    for path in bench.run_files() {
+        let run: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(run["benchmarks"][0]["obstacle"], "not_reached", "{run:#}");
+    }
+}
+
 #[test]
 fn a_run_that_was_stopped_and_continued_is_complete() {
     let bench = Bench::new();

@@ -130,7 +130,7 @@ pub fn check_branch(store: &Store, branch: &str) -> Result<(), AppError> {
     }
     let known = if branches.is_empty() { "none".to_owned() } else { branches.join(", ") };
     Err(AppError::usage(anyhow!(
-        "no stored run is of the branch `{branch}`; branches with runs: {known}"
+        "no stored run has the branch `{branch}`; branches with runs: {known}"
     )))
 }
 

@@ -1,11 +1,18 @@
 //! Commands as benchmarks. A command runs once for verification and is then timed, by the clock or
 //! by a number that it prints.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rsb_model::{Better, Field, Fields, Params, Reason, Unit};
 use rsb_workloads::{Failure, Prepared};
+
+/// SIGINT and SIGTERM. A scheduler sends one of them to every process of a job, and the command may
+/// end before the run, which then would take it for a failure.
+const STOP_SIGNALS: [Option<i32>; 2] = [Some(2), Some(15)];
+/// Time in which such a signal reaches the run and this process, too.
+const SIGNAL_DELAY: Duration = Duration::from_secs(1);
 
 /// Command to run: a shell line, or a program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,6 +277,9 @@ impl CommandCase {
     fn check_end(&self, output: &Output, expected: i32, role: &str) -> Result<(), Failure> {
         if output.status.code() == Some(expected) {
             return Ok(());
+        }
+        if STOP_SIGNALS.contains(&output.status.signal()) {
+            std::thread::sleep(SIGNAL_DELAY);
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
         let more = if stderr.trim().is_empty() {

@@ -34,10 +34,6 @@ const SHOWN_CHARACTERS: usize = 200;
 /// Interval between checks for Ctrl-C while waiting.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Time that a signal may take to reach this program after a command of a worker, which the worker
-/// reports as failed.
-const SIGNAL_DELAY: Duration = Duration::from_millis(200);
-
 /// Why a worker produced no result for a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkerError {
@@ -314,7 +310,7 @@ impl Worker {
         }
         match self.wait()? {
             Response::Skipped { reason } => Err(WorkerError::Skipped(reason)),
-            Response::Failed { .. } if is_stopping(SIGNAL_DELAY) => Err(WorkerError::Interrupted),
+            Response::Failed { .. } if interrupt::is_requested() => Err(WorkerError::Interrupted),
             Response::Failed { reason } => Err(WorkerError::Failed(reason)),
             Response::Gone { reason } => Err(WorkerError::Gone(reason)),
             response => Ok(response),
@@ -521,12 +517,8 @@ fn keep_last_lines(mut errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
 fn was_stopped_with_this_program(status: ExitStatus) -> bool {
     let is_stop = [rustix::process::Signal::INT, rustix::process::Signal::TERM]
         .map(|signal| Some(signal.as_raw()));
-    is_stop.contains(&status.signal()) && is_stopping(Duration::from_secs(1))
-}
-
-/// Returns whether this program is stopped, now or within `delay`.
-fn is_stopping(delay: Duration) -> bool {
-    wait_until(delay, || interrupt::is_requested().then_some(())).is_some()
+    is_stop.contains(&status.signal())
+        && wait_until(Duration::from_secs(1), || interrupt::is_requested().then_some(())).is_some()
 }
 
 fn describe(status: ExitStatus) -> String {
